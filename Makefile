@@ -1,0 +1,47 @@
+# The two commands: `make demo` shows what Holdfast does, `make test` shows that it works.
+# Both install what is missing (tools/setup) and build first. `make help` lists the rest.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: help setup build demo test bench crash-test fuzz tsan format clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup:
+	@tools/stage setup tools/setup
+
+build: setup ## release binaries in build/release/bin
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/release --target holdfast holdfastd
+
+demo: build ## see it work: a controller, a change, a watch
+	@tools/demo
+
+test: ## every test, on this machine, in one go
+	@tools/run-tests
+
+bench: build ## benchmarks beside their peers; last lines are BAR name value limit ok|short
+	@tools/stage "build benchmarks" cmake --build build/release --target store_bench fanout_bench
+	@build/release/bin/store_bench
+	@build/release/bin/fanout_bench
+
+crash-test: build ## 200 rounds of kill -9 against the SQLite store
+	@tools/stage "build crash test" cmake --build build/release --target store_crash_test
+	@HF_CRASH_ROUNDS=200 build/release/bin/store_crash_test
+
+fuzz: setup ## each fuzz target for FUZZ_SECONDS (default 60), growing its corpus
+	@tools/stage configure cmake --preset fuzz -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/fuzz
+	@tools/run-fuzz $${FUZZ_SECONDS:-60}
+
+tsan: setup ## every test under ThreadSanitizer
+	@tools/stage configure cmake --preset tsan -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/tsan
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" ctest --test-dir build/tsan --output-on-failure
+
+format: ## rewrite the sources as clang-format wants them
+	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i
+
+clean: ## remove everything built
+	rm -rf build

@@ -1,0 +1,45 @@
+# The compiler, its warnings and sanitizers, the linker, and ccache when it is there.
+
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+  message(FATAL_ERROR
+    "Holdfast builds with clang 19 or newer, not ${CMAKE_CXX_COMPILER_ID} "
+    "${CMAKE_CXX_COMPILER_VERSION}. g++ 12 miscompiles coroutines: co_await inside conditions and "
+    "with aggregate temporaries among its arguments is destroyed twice.\n"
+    "Next step: tools/setup && cmake --preset release")
+endif()
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_C_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -gline-tables-only -fno-omit-frame-pointer")
+
+set(HF_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
+set(HF_TESTS "all" CACHE STRING "Which tests to build: unit, process, all or none")
+option(HF_FUZZ "Build the libFuzzer targets" OFF)
+
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
+add_link_options(-fuse-ld=lld-19)
+if(HF_SANITIZE)
+  add_compile_options(-fsanitize=${HF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HF_SANITIZE})
+  if(HF_SANITIZE MATCHES "undefined")
+    # Libraries built by another compiler carry no type information for this check.
+    add_compile_options(-fno-sanitize=function,vptr)
+  endif()
+endif()
+if(HF_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(HF_CCACHE ccache)
+if(HF_CCACHE)
+  # Precompiled headers need these freedoms to be cached at all.
+  set(launcher ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HF_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()

@@ -1,0 +1,112 @@
+# The only build vocabulary of the tree:
+#
+#   hf_proto(NAME PROTOS... [GRPC])          generated code in a library of its own
+#   hf_module(NAME SOURCES... [DEPS ...] [PCH std|asio|grpc])   library holdfast_NAME from src/NAME
+#   hf_tests(NAME KIND SOURCES... [DEPS ...])  one test binary; KIND is unit or process
+#   hf_fuzz(NAME SOURCES... [DEPS ...])      a libFuzzer target; its corpus replays as a unit test
+#   hf_bench(NAME SOURCES... [DEPS ...])     a program under bench/
+#   hf_program(NAME SOURCES... [DEPS ...])   a program in build/PRESET/bin
+
+# Precompiled headers, shared by every target with the same needs.
+foreach(pch std asio grpc)
+  add_library(hf_pch_${pch} OBJECT ${CMAKE_SOURCE_DIR}/cmake/pch/${pch}.cc)
+  target_include_directories(hf_pch_${pch} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_precompile_headers(hf_pch_${pch} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/pch/${pch}.h)
+endforeach()
+target_link_libraries(hf_pch_std PUBLIC absl::status absl::statusor fmt::fmt)
+target_link_libraries(hf_pch_asio PUBLIC absl::status absl::statusor fmt::fmt hf_asio)
+target_link_libraries(hf_pch_grpc PUBLIC absl::status absl::statusor fmt::fmt hf_asio gRPC::grpc++)
+
+function(hf_target_common target pch)
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(${target} PUBLIC absl::status absl::statusor fmt::fmt)
+  if(pch)
+    target_link_libraries(${target} PUBLIC $<TARGET_PROPERTY:hf_pch_${pch},LINK_LIBRARIES>)
+    target_precompile_headers(${target} REUSE_FROM hf_pch_${pch})
+  endif()
+endfunction()
+
+function(hf_proto name)
+  cmake_parse_arguments(arg "GRPC" "" "" ${ARGN})
+  add_library(hf_proto_${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(hf_proto_${name} PUBLIC protobuf::libprotobuf)
+  target_include_directories(hf_proto_${name} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR})
+  target_compile_options(hf_proto_${name} PRIVATE -w)
+  protobuf_generate(TARGET hf_proto_${name} LANGUAGE cpp IMPORT_DIRS ${CMAKE_CURRENT_SOURCE_DIR}
+    PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
+  if(arg_GRPC)
+    target_link_libraries(hf_proto_${name} PUBLIC gRPC::grpc++)
+    protobuf_generate(TARGET hf_proto_${name} LANGUAGE grpc
+      GENERATE_EXTENSIONS .grpc.pb.h .grpc.pb.cc
+      PLUGIN "protoc-gen-grpc=\$<TARGET_FILE:gRPC::grpc_cpp_plugin>"
+      IMPORT_DIRS ${CMAKE_CURRENT_SOURCE_DIR} PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
+  endif()
+endfunction()
+
+function(hf_module name)
+  cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
+  add_library(holdfast_${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+  hf_target_common(holdfast_${name} "${arg_PCH}")
+  target_link_libraries(holdfast_${name} PUBLIC ${arg_DEPS})
+endfunction()
+
+function(hf_program name)
+  cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  hf_target_common(${name} "${arg_PCH}")
+  target_link_libraries(${name} PRIVATE ${arg_DEPS})
+  target_compile_definitions(${name} PRIVATE HF_VERSION="${PROJECT_VERSION}")
+endfunction()
+
+# TIMEOUT in seconds bounds the whole binary; process tests never run beside each other when they
+# say SERIAL, because they fill disks or freeze processes.
+function(hf_tests name kind)
+  cmake_parse_arguments(arg "SERIAL" "PCH;TIMEOUT" "DEPS" ${ARGN})
+  if(HF_FUZZ OR NOT (HF_TESTS STREQUAL "all" OR HF_TESTS STREQUAL kind))
+    return()
+  endif()
+  add_executable(${name}_test ${arg_UNPARSED_ARGUMENTS})
+  hf_target_common(${name}_test "${arg_PCH}")
+  target_link_libraries(${name}_test PRIVATE ${arg_DEPS} GTest::gtest GTest::gmock
+    GTest::gtest_main)
+  target_compile_definitions(${name}_test PRIVATE
+    HF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HF_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  add_test(NAME ${kind}.${name} COMMAND ${name}_test --gtest_brief=1)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${kind}.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${kind})
+  if(arg_SERIAL)
+    set_tests_properties(${kind}.${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+endfunction()
+
+function(hf_fuzz name)
+  cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
+  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
+  if(HF_FUZZ)
+    add_executable(${name}_fuzz ${arg_UNPARSED_ARGUMENTS})
+    target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+  elseif(HF_TESTS MATCHES "unit|all")
+    add_executable(${name}_fuzz ${arg_UNPARSED_ARGUMENTS} replay_main.cc)
+    add_test(NAME fuzz.${name} COMMAND ${name}_fuzz ${corpus})
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 LABELS unit)
+  else()
+    return()
+  endif()
+  hf_target_common(${name}_fuzz "${arg_PCH}")
+  target_link_libraries(${name}_fuzz PRIVATE ${arg_DEPS})
+endfunction()
+
+function(hf_bench name)
+  cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
+  if(HF_SANITIZE)
+    return()
+  endif()
+  add_executable(${name}_bench EXCLUDE_FROM_ALL ${arg_UNPARSED_ARGUMENTS})
+  hf_target_common(${name}_bench "${arg_PCH}")
+  target_link_libraries(${name}_bench PRIVATE ${arg_DEPS})
+  target_compile_definitions(${name}_bench PRIVATE
+    HF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HF_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  add_dependencies(${name}_bench holdfast holdfastd)
+endfunction()

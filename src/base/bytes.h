@@ -1,0 +1,23 @@
+// Text helpers for foreign bytes: what may be printed, what is valid UTF-8, nearest spelling.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+// Offset of the first byte that is not part of valid UTF-8 (no surrogates, no overlong forms).
+std::optional<size_t> first_invalid_utf8(std::string_view text);
+
+// `text` in double quotes, safe on a terminal and in a log: control characters, quotes, invalid
+// UTF-8 and line ends are escaped; cut to `max_bytes` with an ellipsis.
+std::string quoted(std::string_view text, size_t max_bytes = 64);
+
+// The candidate closest to `wrong` if it is close enough to be what was meant.
+std::optional<std::string_view> did_you_mean(std::string_view wrong,
+                                             std::span<const std::string_view> candidates);
+
+}  // namespace holdfast
