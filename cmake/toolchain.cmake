@@ -20,8 +20,9 @@ set(HF_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
 set(HF_TESTS "all" CACHE STRING "Which tests to build: unit, process, all or none")
 option(HF_FUZZ "Build the libFuzzer targets" OFF)
 
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
-add_link_options(-fuse-ld=lld-19)
+add_compile_options(-pthread -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror
+  -Wno-missing-designated-field-initializers)  # fields have defaults so that they may be left out
+add_link_options(-pthread -fuse-ld=lld-19)
 if(HF_SANITIZE)
   add_compile_options(-fsanitize=${HF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HF_SANITIZE})

@@ -14,10 +14,10 @@ TEST(Bytes, AcceptsEveryLengthOfUtf8) {
 
 TEST(Bytes, FindsTheFirstInvalidByte) {
   EXPECT_EQ(first_invalid_utf8("ab\xff"), 2u);
-  EXPECT_EQ(first_invalid_utf8("a\xc0\x80"), 1u);          // overlong NUL
-  EXPECT_EQ(first_invalid_utf8("\xed\xa0\x80"), 0u);       // surrogate
-  EXPECT_EQ(first_invalid_utf8("x\xe2\x82"), 1u);          // cut short
-  EXPECT_EQ(first_invalid_utf8("\xf4\x90\x80\x80"), 0u);   // above U+10FFFF
+  EXPECT_EQ(first_invalid_utf8("a\xc0\x80"), 1u);         // overlong NUL
+  EXPECT_EQ(first_invalid_utf8("\xed\xa0\x80"), 0u);      // surrogate
+  EXPECT_EQ(first_invalid_utf8("x\xe2\x82"), 1u);         // cut short
+  EXPECT_EQ(first_invalid_utf8("\xf4\x90\x80\x80"), 0u);  // above U+10FFFF
 }
 
 TEST(Bytes, QuotedIsSafeToPrint) {

@@ -11,8 +11,8 @@ namespace holdfast {
 }  // namespace holdfast
 
 // A macro because only a macro knows the caller's file and line in every build.
-#define HF_CHECK(condition, what)                                        \
-  do {                                                                   \
-    if (!(condition)) [[unlikely]]                                       \
-      ::holdfast::check_failed(__FILE__, __LINE__, (what));              \
+#define HF_CHECK(condition, what)                           \
+  do {                                                      \
+    if (!(condition)) [[unlikely]]                          \
+      ::holdfast::check_failed(__FILE__, __LINE__, (what)); \
   } while (false)

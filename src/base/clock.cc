@@ -24,8 +24,8 @@ Time SystemClock::now() const {
 }
 
 WallTime SystemClock::wall_now() const {
-  return WallTime(duration_cast<WallTime::duration>(
-      std::chrono::system_clock::now().time_since_epoch()));
+  return WallTime(
+      duration_cast<WallTime::duration>(std::chrono::system_clock::now().time_since_epoch()));
 }
 
 std::string to_rfc3339(WallTime time) {
@@ -40,7 +40,8 @@ std::string to_rfc3339(WallTime time) {
 
 std::string to_short_string(Duration duration) {
   if (duration < Duration::zero()) return "-" + to_short_string(-duration);
-  if (duration < seconds(1)) return fmt::format("{}ms", duration_cast<milliseconds>(duration).count());
+  if (duration < seconds(1))
+    return fmt::format("{}ms", duration_cast<milliseconds>(duration).count());
   const auto total = duration_cast<seconds>(duration);
   const auto minute = total.count() / 60 % 60;
   const auto hour = total.count() / 3600 % 24;

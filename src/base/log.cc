@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 4> kNames = {"debug", "info", "warn", "er
 struct Sink {
   std::atomic<Format> format{isatty(STDERR_FILENO) != 0 ? Format::Logfmt : Format::Json};
   std::shared_ptr<spdlog::logger> logger = [] {
-    auto made = std::make_shared<spdlog::logger>(
-        "holdfast", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>("holdfast",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->flush_on(spdlog::level::trace);
     return made;
   }();
@@ -75,8 +75,7 @@ void write(Level level, std::string_view message, Fields fields) {
   static const bool ready = (use_pattern(sink().format), true);
   (void)ready;
   if (!sink().logger->should_log(to_spdlog(level))) return;
-  sink().logger->log(to_spdlog(level), "{}",
-                     format_line(sink().format, level, message, fields));
+  sink().logger->log(to_spdlog(level), "{}", format_line(sink().format, level, message, fields));
 }
 
 }  // namespace
@@ -99,21 +98,30 @@ bool parse_level(std::string_view word, Level& level) {
 std::string format_line(Format format, Level level, std::string_view message, Fields fields) {
   const std::string_view name = kNames.at(static_cast<size_t>(level));
   const bool json = format == Format::Json;
-  std::string line = json ? fmt::format("\"level\":\"{}\",\"msg\":{}", name,
-                                        json_string(printable(message)))
-                          : fmt::format("{:<5} {}", name, message);
+  std::string line =
+      json ? fmt::format("\"level\":\"{}\",\"msg\":{}", name, json_string(printable(message)))
+           : fmt::format("{:<5} {}", name, message);
   for (const Field& field : fields) {
     const std::string value = printable(field.value);
-    const bool bare = !json && !value.empty() && value.find_first_of(" \"=\n\t\r") == std::string::npos;
+    const bool bare =
+        !json && !value.empty() && value.find_first_of(" \"=\n\t\r") == std::string::npos;
     line += json ? fmt::format(",\"{}\":{}", field.name, json_string(value))
                  : fmt::format(" {}={}", field.name, bare ? value : json_string(value));
   }
   return line;
 }
 
-void debug(std::string_view message, Fields fields) { write(Level::Debug, message, fields); }
-void info(std::string_view message, Fields fields) { write(Level::Info, message, fields); }
-void warn(std::string_view message, Fields fields) { write(Level::Warn, message, fields); }
-void error(std::string_view message, Fields fields) { write(Level::Error, message, fields); }
+void debug(std::string_view message, Fields fields) {
+  write(Level::Debug, message, fields);
+}
+void info(std::string_view message, Fields fields) {
+  write(Level::Info, message, fields);
+}
+void warn(std::string_view message, Fields fields) {
+  write(Level::Warn, message, fields);
+}
+void error(std::string_view message, Fields fields) {
+  write(Level::Error, message, fields);
+}
 
 }  // namespace holdfast::log

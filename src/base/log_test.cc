@@ -11,8 +11,9 @@ TEST(Log, JsonLinesEscapeWhatPeersSend) {
 }
 
 TEST(Log, LogfmtQuotesOnlyWhatNeedsIt) {
-  EXPECT_EQ(format_line(Format::Logfmt, Level::Info, "opened", {{"agent", "edge-1"}, {"why", "a b"}}),
-            "info  opened agent=edge-1 why=\"a b\"");
+  EXPECT_EQ(
+      format_line(Format::Logfmt, Level::Info, "opened", {{"agent", "edge-1"}, {"why", "a b"}}),
+      "info  opened agent=edge-1 why=\"a b\"");
 }
 
 TEST(Log, InvalidUtf8NeverReachesTheLine) {

@@ -7,8 +7,8 @@ namespace holdfast {
 Status annotate(const Status& status, std::string_view doing) {
   if (status.ok()) return status;
   return Status(status.code(),
-                fmt::format("{}: {}", doing, std::string_view(status.message().data(),
-                                                              status.message().size())));
+                fmt::format("{}: {}", doing,
+                            std::string_view(status.message().data(), status.message().size())));
 }
 
 }  // namespace holdfast

@@ -25,7 +25,9 @@ Status both_even(int a, int b) {
   return absl::OkStatus();
 }
 
-TEST(Result, TryHandsOnTheValue) { EXPECT_EQ(*quarter(12), 3); }
+TEST(Result, TryHandsOnTheValue) {
+  EXPECT_EQ(*quarter(12), 3);
+}
 
 TEST(Result, TryReturnsTheFirstFailure) {
   EXPECT_EQ(quarter(6).status().code(), absl::StatusCode::kInvalidArgument);

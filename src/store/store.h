@@ -28,6 +28,8 @@ namespace holdfast::store {
 namespace asio = boost::asio;
 
 using Revision = int64_t;
+// Of a store that was never written: so that 0 is no store's revision, and "after 0" is everything.
+inline constexpr Revision kFirstRevision = 1;
 
 struct Item {
   std::string key;

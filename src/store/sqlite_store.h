@@ -1,0 +1,98 @@
+// The embedded store: one SQLite file, write-ahead log, every commit on disk before it is
+// acknowledged. Commits that arrive while the disk is busy share the next sync (group commit).
+//
+//   commit ──► pending ──► [writer thread: one transaction, one sync] ──► history ──► watches
+//   get, range ─────────► [reader thread: one snapshot]
+//
+// The two threads are the only ones; all other state belongs to the executor.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "store/change_log.h"
+#include "store/local_watch.h"
+#include "store/sqlite_file.h"
+#include "store/sqlite_reader.h"
+#include "store/sqlite_writer.h"
+#include "store/store.h"
+
+namespace holdfast::store {
+
+struct SqliteStoreOptions {
+  std::string path;
+  Limits limits;
+  ChangeLogOptions recent_history;
+  SqliteWriter::Options writer;
+  // One transaction takes at most this much.
+  size_t max_batch_writes = 512;
+  size_t max_batch_bytes = 8 << 20;
+  // Commits waiting for the disk; beyond it a commit is refused with kResourceExhausted.
+  size_t max_pending_writes = 8'192;
+  size_t max_pending_bytes = 128 << 20;
+};
+
+struct SqliteStoreStats {
+  uint64_t batches = 0;
+  uint64_t writes = 0;
+  uint64_t failed_writes = 0;  // the disk's fault, not a precondition's
+  uint64_t refused_when_full = 0;
+};
+
+class SqliteStore final : public Store, private ChangeSource {
+ public:
+  // Opens or creates the file. Blocks: call it at start-up.
+  static Result<std::unique_ptr<SqliteStore>> open(const asio::any_io_executor& executor,
+                                                   SqliteStoreOptions options);
+  ~SqliteStore() override;
+
+  asio::awaitable<Result<Item>> get(std::string key) override;
+  asio::awaitable<Result<RangeResult>> range(RangeRequest request) override;
+  asio::awaitable<Result<Revision>> commit(std::vector<Operation> operations) override;
+  asio::awaitable<Result<std::unique_ptr<Watch>>> watch(KeyRange range, Revision after) override;
+  asio::awaitable<Result<size_t>> expire(WallTime now, size_t limit) override;
+  asio::awaitable<Status> compact(Revision through) override;
+
+  const SqliteStoreStats& stats() const { return stats_; }
+
+ private:
+  struct Written {
+    Revision revision = 0;
+    size_t changes = 0;
+  };
+  struct Pending {
+    SqliteWrite write;
+    size_t bytes = 0;
+    std::move_only_function<void(Result<Written>)> done;
+  };
+
+  SqliteStore(const asio::any_io_executor& executor, SqliteStoreOptions options,
+              SqliteFileLock lock, SqliteWriter writer, SqliteReader reader);
+
+  asio::awaitable<Result<Written>> write(SqliteWrite write, size_t bytes);
+  void start_batch();
+  void finish_batch(std::vector<Pending> batch, std::vector<Result<SqliteWritten>> answers,
+                    Revision floor);
+  asio::awaitable<Result<ChangeSlice>> read_changes(const KeyRange& range, Revision after) override;
+  Signal& changed() override { return changed_; }
+
+  asio::any_io_executor executor_;
+  SqliteStoreOptions options_;
+  SqliteStoreStats stats_;
+  ChangeLog history_;
+  Signal changed_;
+  std::deque<Pending> pending_;
+  size_t pending_bytes_ = 0;
+  bool writing_ = false;
+  SqliteFileLock lock_;
+  SqliteWriter writer_;  // touched by the writer thread only
+  SqliteReader reader_;  // touched by the reader thread only
+  asio::thread_pool writer_thread_{1};
+  asio::thread_pool reader_thread_{1};
+};
+
+}  // namespace holdfast::store

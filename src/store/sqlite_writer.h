@@ -1,0 +1,68 @@
+// Applies commits to the SQLite file, many in one transaction: the work of the store's writer
+// thread. Decides nothing about waiting; SqliteStore hands it batches and takes its answers.
+#pragma once
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "store/plan.h"
+#include "store/sqlite_database.h"
+#include "store/store.h"
+
+namespace holdfast::store {
+
+struct ExpireRequest {
+  WallTime now;
+  size_t limit = 0;
+};
+struct CompactRequest {
+  Revision through = 0;
+};
+using SqliteWrite = std::variant<std::vector<Operation>, ExpireRequest, CompactRequest>;
+
+struct SqliteWritten {
+  Revision revision = 0;        // of the store after this write
+  std::vector<Change> changes;  // of that revision; may be empty
+};
+
+class SqliteWriter {
+ public:
+  struct Options {
+    size_t max_operations = 128;     // of one revision, also when expiring
+    Revision history = 100'000;      // revisions kept for watches
+    Revision compact_every = 1'000;  // revisions between two automatic compactions
+  };
+
+  static Result<SqliteWriter> open(const std::string& path, Options options);
+
+  // One answer per write, in order. They are durable together; if that fails, each is tried alone,
+  // so that one write too large for the disk does not take its neighbours with it.
+  std::vector<Result<SqliteWritten>> write(const std::vector<SqliteWrite>& batch);
+
+  Revision revision() const { return revision_; }
+  // Changes up to and including this revision are forgotten.
+  Revision floor() const { return floor_; }
+
+ private:
+  SqliteWriter(SqliteDatabase database, Options options)
+      : database_(std::move(database)), options_(options) {}
+
+  Status prepare_statements();
+  Result<std::vector<SqliteWritten>> write_together(const std::vector<SqliteWrite>& batch,
+                                                    std::vector<Status>& refused);
+  Result<SqliteWritten> apply(const SqliteWrite& write);
+  Result<std::vector<Operation>> expired_items(const ExpireRequest& request);
+  Result<std::optional<KeyState>> look_up(const std::string& key);
+  Status apply_change(const Change& change, int64_t position);
+  Status compact(Revision through);
+
+  SqliteDatabase database_;
+  Options options_;
+  // As of the last commit, and inside a transaction as of the last write applied.
+  Revision revision_ = 0;
+  Revision floor_ = 0;
+  SqliteStatement begin_, commit_, rollback_, find_, put_, erase_, log_, expired_, forget_, mark_;
+};
+
+}  // namespace holdfast::store
