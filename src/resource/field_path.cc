@@ -1,0 +1,126 @@
+#include "resource/field_path.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <utility>
+
+#include "resource/encode.h"
+#include "resource/registry.h"
+
+namespace holdfast::resource {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using std::string_view;
+
+// "spec.ports.port" as "spec" and "ports.port".
+std::pair<std::string, string_view> split_first(string_view path) {
+  const size_t dot = path.find('.');
+  if (dot == string_view::npos) return {std::string(path), ""};
+  return {std::string(path.substr(0, dot)), path.substr(dot + 1)};
+}
+
+void append_value(std::string& out, const Node& value) {
+  if (!out.empty()) out += ',';
+  out += value.text;
+}
+
+void append_entry(std::string& out, const Message& entry) {
+  const Descriptor& type = *entry.GetDescriptor();
+  append_value(out, encode_value(entry, *type.map_key(), -1));
+  out += '=' + encode_value(entry, *type.map_value(), -1).text;
+}
+
+// Calls `visit(message, field, index)` for every value at `path`; `index` is -1 for a field that is
+// not repeated.
+template <typename Visit>
+void for_each_value(const Message& message, string_view path, const Visit& visit) {
+  const auto& reflection = *message.GetReflection();
+  const auto [name, rest] = split_first(path);
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  if (field == nullptr) return;
+  if (!field->is_repeated()) {
+    if (rest.empty()) return visit(message, *field, -1);
+    return for_each_value(reflection.GetMessage(message, field), rest, visit);
+  }
+  for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+    if (rest.empty()) {
+      visit(message, *field, i);
+    } else {
+      for_each_value(reflection.GetRepeatedMessage(message, field, i), rest, visit);
+    }
+  }
+}
+
+std::string map_text(const Message& message, const FieldDescriptor& field) {
+  const auto& reflection = *message.GetReflection();
+  std::vector<std::string> entries;
+  for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+    std::string entry;
+    append_entry(entry, reflection.GetRepeatedMessage(message, &field, i));
+    entries.push_back(std::move(entry));
+  }
+  std::ranges::sort(entries);
+  return fmt::format("{}", fmt::join(entries, ","));
+}
+
+std::string values_text(const Message& message, string_view path) {
+  std::string out;
+  for_each_value(message, path, [&](const Message& in, const FieldDescriptor& field, int index) {
+    if (field.is_map()) {
+      if (index == 0) out += map_text(in, field);
+      return;
+    }
+    const bool is_time = field.type() == FieldDescriptor::TYPE_MESSAGE && index < 0;
+    if (is_time && !in.GetReflection()->HasField(in, &field)) return;
+    append_value(out, encode_value(in, field, index));
+  });
+  return out;
+}
+
+}  // namespace
+
+std::string cell_text(const v1::Resource& resource, string_view path) {
+  const auto [part, rest] = split_first(path);
+  if (part == "metadata") return values_text(resource.metadata(), rest);
+  const Message* body = body_of(resource);
+  return body == nullptr ? "" : values_text(*body, rest);
+}
+
+void clear_field(Message& message, string_view path) {
+  const auto& reflection = *message.GetReflection();
+  const auto [name, rest] = split_first(path);
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  if (field == nullptr) return;
+  if (rest.empty()) return reflection.ClearField(&message, field);
+  if (!field->is_repeated()) {
+    if (!reflection.HasField(message, field)) return;
+    return clear_field(*reflection.MutableMessage(&message, field), rest);
+  }
+  for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+    clear_field(*reflection.MutableRepeatedMessage(&message, field, i), rest);
+  }
+}
+
+bool is_field(const Descriptor& type, string_view path) {
+  const auto [name, rest] = split_first(path);
+  const FieldDescriptor* field = type.FindFieldByName(name);
+  if (field == nullptr) return false;
+  if (rest.empty()) return true;
+  return field->message_type() != nullptr && is_field(*field->message_type(), rest);
+}
+
+v1::Resource without_secrets(v1::Resource resource) {
+  const auto kind = kind_of(resource);
+  if (!kind) return resource;
+  for (const string_view path : info(*kind).secret_paths) {
+    clear_field(mutable_body(*kind, resource), path);
+  }
+  return resource;
+}
+
+}  // namespace holdfast::resource
