@@ -1,0 +1,79 @@
+#include "api/feed_service.h"
+
+#include "api/resource_service.h"
+#include "base/log.h"
+#include "net/task_group.h"
+#include "resource/field_path.h"
+#include "resource/registry.h"
+
+namespace holdfast::api {
+
+std::vector<events::WatchKind> every_kind() {
+  std::vector<events::WatchKind> kinds;
+  for (const resource::KindInfo& info : resource::all_kinds()) {
+    kinds.push_back({.kind = std::string(info.name), .with_secrets = true});
+  }
+  return kinds;
+}
+
+Result<std::optional<events::Event>> to_event(const store::Change& change) {
+  const std::optional<resource::StoreKey> key = resource::parse_store_key(change.item.key);
+  if (!key) return std::optional<events::Event>();
+  const resource::KindInfo& info = resource::info(key->kind);
+  if (change.type == store::Change::Type::Delete) {
+    return events::make_delete(std::string(info.name), key->name, change.item.revision);
+  }
+  TRY(const v1::Resource resource, decode_item(change.item));
+  if (info.secret_paths.empty()) {
+    return events::make_put(resource, nullptr, change.item.revision);
+  }
+  const v1::Resource visible = resource::without_secrets(resource);
+  return events::make_put(resource, &visible, change.item.revision);
+}
+
+asio::awaitable<void> FeedService::run() {
+  Backoff backoff({.first = std::chrono::milliseconds(100), .cap = std::chrono::seconds(5)}, 1);
+  while (!stopped_) {
+    const Status status = co_await follow();
+    if (fan_out_.initialised()) {
+      backoff.reset();
+      wake_(fan_out_.reset(absl::UnavailableError("the event source starts again; resume")));
+    }
+    if (stopped_) break;
+    log::warn("event feed lost its place, starting again", {{"why", status.ToString()}});
+    const bool slept = co_await net::sleep_for(backoff.next());
+    if (!slept) break;
+  }
+}
+
+asio::awaitable<Status> FeedService::follow() {
+  CO_TRY(const store::RangeResult now, co_await store_.range({store::prefix_range("/"), 1}));
+  CO_TRY(watch_, co_await store_.watch(store::prefix_range("/"), now.revision));
+  wake_(fan_out_.init(every_kind(), now.revision));
+  while (!stopped_) {
+    CO_TRY(const std::vector<store::Change> changes, co_await watch_->next());
+    std::vector<events::Event> batch;
+    for (const store::Change& change : changes) {
+      CO_TRY(std::optional<events::Event> event, to_event(change));
+      if (event) batch.push_back(*std::move(event));
+    }
+    wake_(fan_out_.append(std::move(batch), clock_.now()));
+  }
+  co_return absl::CancelledError("stopped");
+}
+
+asio::awaitable<void> FeedService::watch_deadlines() {
+  for (;;) {
+    const bool slept = co_await net::sleep_for(std::chrono::seconds(1));
+    if (!slept) co_return;
+    const std::optional<Time> deadline = fan_out_.next_deadline();
+    if (deadline && *deadline <= clock_.now()) wake_(fan_out_.on_tick(clock_.now()));
+  }
+}
+
+void FeedService::stop() {
+  stopped_ = true;
+  if (watch_ != nullptr) watch_->close();
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,51 @@
+// Carries every change of the store into the fan-out, once, for all watchers. If the store's
+// history is lost to it, it resets the fan-out and starts again: watchers are told, none sees a
+// gap.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "events/fan_out.h"
+#include "store/store.h"
+
+namespace holdfast::api {
+
+namespace asio = boost::asio;
+
+class FeedService {
+ public:
+  using Wake = std::function<void(const std::vector<events::WatcherId>&)>;
+
+  FeedService(store::Store& store, events::FanOut& fan_out, const Clock& clock, Wake wake)
+      : store_(store), fan_out_(fan_out), clock_(clock), wake_(std::move(wake)) {}
+
+  // Until cancelled.
+  asio::awaitable<void> run();
+  // Ends slow watchers when their grace is over; until cancelled.
+  asio::awaitable<void> watch_deadlines();
+  // Ends run() by closing what it waits for.
+  void stop();
+
+ private:
+  asio::awaitable<Status> follow();
+
+  store::Store& store_;
+  events::FanOut& fan_out_;
+  const Clock& clock_;
+  Wake wake_;
+  std::unique_ptr<store::Watch> watch_;
+  bool stopped_ = false;
+};
+
+// Every kind this version knows, with secrets: what a controller can confirm.
+std::vector<events::WatchKind> every_kind();
+
+// The event for a change; absent if its key is not a resource's.
+Result<std::optional<events::Event>> to_event(const store::Change& change);
+
+}  // namespace holdfast::api

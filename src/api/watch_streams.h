@@ -1,0 +1,56 @@
+// Watch calls on the wire: one message in flight per stream, each a shared encoded batch of the
+// fan-out. gRPC's threads only post to the loop; everything else happens on the loop.
+//
+//   append ─► wake ─► take ─► StartWrite ··· OnWriteDone ─► take ─► ... until nothing is due
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "events/fan_out.h"
+#include "events/watch_request.h"
+
+namespace holdfast::api {
+
+namespace asio = boost::asio;
+
+class WatchStreams {
+ public:
+  WatchStreams(const asio::any_io_executor& loop, events::FanOut& fan_out,
+               events::WatchLimits limits);
+  // Requires: the server was shut down and the loop ran dry since.
+  ~WatchStreams();
+
+  // Called by gRPC, on any thread.
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* open(const grpc::ByteBuffer* request);
+
+  // Lets these watchers take what is due to them.
+  void wake(const std::vector<events::WatcherId>& ids);
+  // Ends every stream and refuses new ones.
+  void shut_down();
+  size_t size() const { return streams_.size(); }
+
+ private:
+  class Stream;
+  void start(std::unique_ptr<Stream> stream, const Result<events::WatchRequest>& request);
+  void pump(Stream& stream);
+  void on_write_done(Stream& stream, bool ok);
+  void on_cancel(Stream& stream);
+  void forget(Stream& stream);
+  void finish(Stream& stream, const Status& status);
+
+  asio::any_io_executor loop_;
+  events::FanOut& fan_out_;
+  events::WatchLimits limits_;
+  std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
+  std::unordered_map<events::WatcherId, Stream*> by_watcher_;
+  bool shut_down_ = false;
+};
+
+}  // namespace holdfast::api

@@ -1,0 +1,13 @@
+// Where a daemon keeps its files and where a client finds it, when nobody says.
+#pragma once
+
+#include <string>
+
+namespace holdfast::app {
+
+// Root: /var/lib/holdfast. Others: $XDG_STATE_HOME/holdfast, or ~/.local/state/holdfast.
+std::string default_data_dir();
+// The unix socket of a controller on this machine.
+std::string default_server();
+
+}  // namespace holdfast::app

@@ -1,0 +1,128 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "cli/commands.h"
+#include "resource/codec.h"
+#include "resource/registry.h"
+#include "resource/validation.h"
+
+namespace holdfast::cli {
+namespace {
+
+struct Document {
+  std::string file;
+  v1::Resource resource;
+};
+
+std::string label(const v1::Resource& resource) {
+  return fmt::format("{}/{}", resource.kind(), resource.metadata().name());
+}
+
+// One byte more than may be parsed is enough to know that it is too much.
+Result<std::string> read_input(const std::string& file) {
+  const bool standard_input = file == "-";
+  const int descriptor = standard_input ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const auto failed = [&] {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", file, std::strerror(errno)));
+  };
+  if (descriptor < 0) return failed();
+  const size_t limit = resource::ParseOptions{}.max_input_bytes + 1;
+  std::string text;
+  std::array<char, 65536> buffer{};
+  ssize_t count = 1;
+  while (count > 0 && text.size() < limit) {
+    count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
+  }
+  Result<std::string> result = count < 0 ? Result<std::string>(failed()) : std::move(text);
+  if (!standard_input) ::close(descriptor);
+  return result;
+}
+
+// Everything in the file, checked; reports what is wrong with it by itself.
+Exit load(const std::string& file, std::vector<Document>& documents) {
+  Result<std::string> text = read_input(file);
+  if (!text.ok()) {
+    return report({Exit::BadInput, "HF6001", std::string(text.status().message()),
+                   "name a readable file with -f, or - for standard input"});
+  }
+  const auto parsed = resource::parse_resources(*text);
+  if (!parsed) {
+    fmt::print(stderr, "{}", resource::format_error(file, *text, parsed.error()));
+    return Exit::BadInput;
+  }
+  for (const v1::Resource& resource : *parsed) {
+    const Status valid = resource::validate(resource);
+    if (!valid.ok()) {
+      return report({Exit::BadInput, "HF6010",
+                     fmt::format("{}: {}: {}", file, label(resource), std::string(valid.message())),
+                     "nothing was changed; correct the file and apply it again"});
+    }
+    documents.push_back({file, resource});
+  }
+  return Exit::Ok;
+}
+
+bool same(v1::Resource current, const v1::Resource& wanted) {
+  current.mutable_metadata()->set_revision(wanted.metadata().revision());
+  return google::protobuf::util::MessageDifferencer::Equals(current, wanted);
+}
+
+// "created", "configured" or "unchanged".
+Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool dry_run) {
+  v1::GetRequest get;
+  get.set_kind(wanted.kind());
+  get.set_name(wanted.metadata().name());
+  get.set_with_secrets(true);
+  const Result<v1::Resource> current = client.get(get);
+  v1::WriteRequest write;
+  *write.mutable_resource() = wanted;
+  if (absl::IsNotFound(current.status())) {
+    if (!dry_run) TRY_OK(client.create(write).status());
+    return "created";
+  }
+  TRY_OK(current.status());
+  if (same(*current, wanted)) return "unchanged";
+  if (wanted.metadata().revision() == 0) {
+    write.mutable_resource()->mutable_metadata()->set_revision(current->metadata().revision());
+  }
+  if (!dry_run) TRY_OK(client.update(write).status());
+  return "configured";
+}
+
+}  // namespace
+
+Exit apply(Client& client, const ApplyOptions& options) {
+  std::vector<Document> documents;
+  for (const std::string& file : options.files) {
+    const Exit loaded = load(file, documents);
+    if (loaded != Exit::Ok) return loaded;
+  }
+  if (documents.empty()) {
+    return report({Exit::BadInput, "HF6001", "no resources in the input", ""});
+  }
+  constexpr int kTries = 5;  // against others who change the same resource
+  for (const Document& document : documents) {
+    Result<std::string> outcome = absl::AbortedError("");
+    for (int i = 0; i < kTries && absl::IsAborted(outcome.status()); ++i) {
+      outcome = apply_one(client, document.resource, options.dry_run);
+      if (document.resource.metadata().revision() != 0) break;
+    }
+    if (!outcome.ok()) {
+      Failure failure = explain(outcome.status(), client.server());
+      failure.message = fmt::format("{}: {}", label(document.resource), failure.message);
+      return report(failure);
+    }
+    fmt::print("{} {}{}\n", label(document.resource), *outcome,
+               options.dry_run ? " (dry run)" : "");
+  }
+  return Exit::Ok;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,51 @@
+// A connection to a controller for one command: plain blocking calls with a deadline.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "holdfast/v1/api.grpc.pb.h"
+
+namespace holdfast::cli {
+
+struct ClientOptions {
+  std::string server;                          // "unix:/path" or "host:port"
+  Duration timeout = std::chrono::seconds(5);  // of one call
+  Duration wait{0};  // how long a controller that is not there yet is waited for
+};
+
+class Client {
+ public:
+  explicit Client(ClientOptions options);
+
+  // Waits for the controller if the options say so; kUnavailable if it did not come.
+  Status connect();
+
+  Result<v1::Resource> get(const v1::GetRequest& request);
+  Result<v1::ListResponse> list(const v1::ListRequest& request);
+  Result<v1::Resource> create(const v1::WriteRequest& request);
+  Result<v1::Resource> update(const v1::WriteRequest& request);
+  Result<v1::DeleteResponse> remove(const v1::DeleteRequest& request);
+
+  // Calls `on_event` until it returns false or the stream ends; OK in the first case.
+  Status watch(const v1::WatchRequest& request,
+               const std::function<bool(const v1::Event&)>& on_event);
+
+  const std::string& server() const { return options_.server; }
+
+ private:
+  template <typename Request, typename Response>
+  Result<Response> call(grpc::Status (v1::Resources::Stub::*method)(grpc::ClientContext*,
+                                                                    const Request&, Response*),
+                        const Request& request);
+
+  ClientOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;  // tidy: shared, gRPC's own handle
+  std::unique_ptr<v1::Resources::Stub> resources_;
+  std::unique_ptr<v1::Events::Stub> events_;
+};
+
+}  // namespace holdfast::cli

@@ -1,0 +1,49 @@
+#include "cli/errors.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace holdfast::cli {
+
+Failure explain(const Status& status, std::string_view server) {
+  const std::string message(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      return {Exit::NoController, "HF1001", fmt::format("no controller at {}: {}", server, message),
+              "start one with `holdfastd controller`, or name another with --server"};
+    case absl::StatusCode::kDeadlineExceeded:
+      return {Exit::TimedOut, "HF1002", fmt::format("no answer from {} in time", server),
+              "is the controller running? Wait longer with --timeout, or name another with "
+              "--server"};
+    case absl::StatusCode::kInvalidArgument:
+      return {Exit::BadInput, "HF6010", message, ""};
+    case absl::StatusCode::kUnimplemented:
+      return {Exit::Failed, "HF6011", message, "the controller may be older than this command"};
+    case absl::StatusCode::kNotFound:
+      return {Exit::Failed, "HF6020", message, "list what there is with `holdfast get KIND`"};
+    case absl::StatusCode::kAlreadyExists:
+      return {Exit::Failed, "HF6021", message, ""};
+    case absl::StatusCode::kAborted:
+      return {Exit::Failed, "HF6022", message, "read it again with `holdfast get`, then retry"};
+    case absl::StatusCode::kOutOfRange:
+      return {Exit::Failed, "HF6023", message, ""};
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return {Exit::NotPermitted, "HF5001", message, ""};
+    case absl::StatusCode::kResourceExhausted:
+      return {Exit::Failed, "HF1020", message, "free what is full, or try again later"};
+    case absl::StatusCode::kCancelled:
+      return {Exit::Interrupted, "HF1003", message, ""};
+    default:
+      return {Exit::Failed, "HF1099", status.ToString(), ""};
+  }
+}
+
+Exit report(const Failure& failure) {
+  fmt::print(stderr, "error {}: {}\n", failure.code, failure.message);
+  if (!failure.next.empty()) fmt::print(stderr, "  next: {}\n", failure.next);
+  return failure.exit;
+}
+
+}  // namespace holdfast::cli

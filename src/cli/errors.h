@@ -1,0 +1,36 @@
+// How a command fails: one stable code, what went wrong, what to do next, and the exit status.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace holdfast::cli {
+
+// Documented in docs/cli.md; part of the contract with scripts.
+enum class Exit : int {
+  Ok = 0,
+  Failed = 1,
+  Usage = 64,
+  BadInput = 65,
+  NoController = 69,
+  TimedOut = 75,
+  NotPermitted = 77,
+  Interrupted = 130,
+};
+
+struct Failure {
+  Exit exit = Exit::Failed;
+  std::string_view code;  // "HF1001"
+  std::string message;
+  std::string next;  // what to do; may be empty
+};
+
+// What a status from the controller at `server` means to a person.
+Failure explain(const Status& status, std::string_view server);
+
+// "error HF1001: ...\n  next: ..." on stderr.
+Exit report(const Failure& failure);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "resource/codec.h"
+#include "resource/field_path.h"
+#include "resource/registry.h"
+
+namespace holdfast::cli {
+namespace {
+
+Result<std::vector<v1::Resource>> fetch_named(Client& client, resource::Kind kind,
+                                              const std::vector<std::string>& names) {
+  std::vector<v1::Resource> resources;
+  for (const std::string& name : names) {
+    v1::GetRequest request;
+    request.set_kind(std::string(resource::info(kind).name));
+    request.set_name(name);
+    TRY(v1::Resource found, client.get(request));
+    resources.push_back(std::move(found));
+  }
+  return resources;
+}
+
+Result<std::vector<v1::Resource>> fetch_all(Client& client, resource::Kind kind,
+                                            const std::map<std::string, std::string>& labels) {
+  v1::ListRequest request;
+  request.set_kind(std::string(resource::info(kind).name));
+  request.mutable_labels()->insert(labels.begin(), labels.end());
+  std::vector<v1::Resource> resources;
+  do {
+    TRY(v1::ListResponse page, client.list(request));
+    for (v1::Resource& found : *page.mutable_resources()) resources.push_back(std::move(found));
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return resources;
+}
+
+void print_table(resource::Kind kind, const std::vector<v1::Resource>& resources, bool wide) {
+  Row headers = {"NAME"};
+  std::vector<std::string_view> paths = {"metadata.name"};
+  for (const resource::Column& column : resource::info(kind).columns) {
+    if (column.wide && !wide) continue;
+    headers.emplace_back(column.header);
+    paths.push_back(column.path);
+  }
+  if (wide) {
+    headers.insert(headers.end(), {"REVISION", "LABELS"});
+    paths.insert(paths.end(), {"metadata.revision", "metadata.labels"});
+  }
+  std::vector<Row> rows;
+  for (const v1::Resource& one : resources) {
+    Row& row = rows.emplace_back();
+    for (const std::string_view path : paths) row.push_back(resource::cell_text(one, path));
+  }
+  fmt::print("{}", render_table(headers, rows));
+}
+
+void print(resource::Kind kind, const std::vector<v1::Resource>& resources, Output output,
+           bool single) {
+  switch (output) {
+    case Output::Json:
+      fmt::print("{}\n", single ? resource::to_json_pretty(resources.front())
+                                : resource::list_to_json_pretty(resources));
+      return;
+    case Output::Yaml:
+      fmt::print("{}",
+                 single ? resource::to_yaml(resources.front()) : resource::list_to_yaml(resources));
+      return;
+    case Output::Name:
+      for (const v1::Resource& one : resources) {
+        fmt::print("{}/{}\n", one.kind(), one.metadata().name());
+      }
+      return;
+    case Output::Table:
+    case Output::Wide:
+      print_table(kind, resources, output == Output::Wide);
+  }
+}
+
+}  // namespace
+
+Status split_target(std::string& kind, std::vector<std::string>& names) {
+  const size_t slash = kind.find('/');
+  if (slash == std::string::npos) return absl::OkStatus();
+  if (slash + 1 == kind.size()) {
+    return absl::InvalidArgumentError(fmt::format("{}: a name must follow the /", quoted(kind)));
+  }
+  names.insert(names.begin(), kind.substr(slash + 1));
+  kind.resize(slash);
+  return absl::OkStatus();
+}
+
+Exit get(Client& client, const GetOptions& options) {
+  std::string kind_text = options.kind;
+  std::vector<std::string> names = options.names;
+  const Status target = split_target(kind_text, names);
+  const Result<resource::Kind> kind = resource::find_kind(kind_text);
+  if (!target.ok() || !kind.ok()) {
+    const Status& wrong = target.ok() ? kind.status() : target;
+    return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
+  }
+  const Result<std::vector<v1::Resource>> resources =
+      names.empty() ? fetch_all(client, *kind, options.labels) : fetch_named(client, *kind, names);
+  if (!resources.ok()) return report(explain(resources.status(), client.server()));
+  const bool table = options.output == Output::Table || options.output == Output::Wide;
+  if (resources->empty() && table) {
+    fmt::print(stderr, "No {} found.\n", resource::info(*kind).plural);
+    return Exit::Ok;
+  }
+  print(*kind, *resources, options.output, names.size() == 1);
+  return Exit::Ok;
+}
+
+Exit remove(Client& client, const DeleteOptions& options) {
+  std::string kind_text = options.kind;
+  std::vector<std::string> names = options.names;
+  const Status target = split_target(kind_text, names);
+  const Result<resource::Kind> kind = resource::find_kind(kind_text);
+  if (!target.ok() || !kind.ok() || names.empty()) {
+    const Status wrong = !target.ok() ? target
+                         : !kind.ok() ? kind.status()
+                                      : absl::InvalidArgumentError("name what to delete");
+    return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
+  }
+  for (const std::string& name : names) {
+    v1::DeleteRequest request;
+    request.set_kind(std::string(resource::info(*kind).name));
+    request.set_name(name);
+    const Result<v1::DeleteResponse> deleted = client.remove(request);
+    if (!deleted.ok()) return report(explain(deleted.status(), client.server()));
+    fmt::print("{}/{} deleted\n", request.kind(), name);
+  }
+  return Exit::Ok;
+}
+
+}  // namespace holdfast::cli

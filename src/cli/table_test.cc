@@ -1,0 +1,20 @@
+#include "cli/table.h"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::cli {
+namespace {
+
+TEST(Table, ColumnsLineUpByCharacterAndEmptyCellsShow) {
+  EXPECT_EQ(render_table({"NAME", "ZONE"}, {{"é", "a"}, {"edge-07", ""}}),
+            "NAME      ZONE\n"
+            "é         a\n"
+            "edge-07   -\n");
+}
+
+TEST(Table, ControlCharactersNeverReachTheTerminal) {
+  EXPECT_EQ(render_table({"NAME"}, {{"a\x1b[31m"}}), "NAME\na\\x1b[31m\n");
+}
+
+}  // namespace
+}  // namespace holdfast::cli

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "resource/codec.h"
+#include "resource/registry.h"
+
+namespace holdfast::cli {
+namespace {
+
+void print_event(const v1::Event& event, Output output) {
+  const bool put = event.type() == v1::EVENT_TYPE_PUT;
+  const v1::Resource& resource = event.resource();
+  if (output == Output::Json) {
+    fmt::print("{{\"type\":\"{}\",\"revision\":{},\"resource\":{}}}\n", put ? "put" : "delete",
+               event.revision(), resource::to_json(resource));
+  } else {
+    fmt::print("{:<6} {}/{}  revision {}\n", put ? "put" : "delete", resource.kind(),
+               resource.metadata().name(), event.revision());
+  }
+  std::fflush(stdout);
+}
+
+void print_init(const v1::Event& init) {
+  std::string kinds;
+  for (const v1::WatchKind& kind : init.status().kinds()) {
+    kinds += (kinds.empty() ? "" : ", ") + kind.kind();
+  }
+  fmt::print(stderr, "watching {} after revision {}\n", kinds, init.revision());
+}
+
+}  // namespace
+
+Exit watch(Client& client, const WatchOptions& options) {
+  v1::WatchRequest request;
+  request.set_after_revision(options.after_revision);
+  for (const std::string& spelling : options.kinds) {
+    std::string kind_text = spelling;
+    std::vector<std::string> names;
+    const Status target = split_target(kind_text, names);
+    const Result<resource::Kind> kind = resource::find_kind(kind_text);
+    if (!target.ok() || !kind.ok()) {
+      const Status& wrong = target.ok() ? kind.status() : target;
+      return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
+    }
+    v1::WatchKind& wanted = *request.add_kinds();
+    wanted.set_kind(std::string(resource::info(*kind).name));
+    if (!names.empty()) wanted.set_name(names.front());
+  }
+  uint64_t seen = 0;
+  const Status status = client.watch(request, [&](const v1::Event& event) {
+    if (event.type() == v1::EVENT_TYPE_INIT) {
+      print_init(event);
+      return true;
+    }
+    print_event(event, options.output);
+    seen += 1;
+    return options.count == 0 || seen < options.count;
+  });
+  return status.ok() ? Exit::Ok : report(explain(status, client.server()));
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,48 @@
+#include "net/task_group.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
+
+namespace holdfast::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(TaskGroup, JoinCancelsWhatWaitsAndOutlivesIt) {
+  asio::io_context loop;
+  TaskGroup tasks(loop.get_executor());
+  int cancelled = 0;
+  const auto wait = [&]() -> asio::awaitable<void> {
+    const bool slept = co_await sleep_for(1h);
+    if (!slept) cancelled += 1;
+  };
+  const auto main = [&]() -> asio::awaitable<void> {
+    for (int i = 0; i < 3; ++i) tasks.spawn(wait());
+    co_await sleep_for(0s);
+    co_await tasks.join();
+  };
+
+  asio::co_spawn(loop, main(), asio::detached);
+  loop.run();
+
+  EXPECT_EQ(cancelled, 3);
+  EXPECT_EQ(tasks.size(), 0u);
+}
+
+TEST(TaskGroup, FinishedTasksLeaveTheGroup) {
+  asio::io_context loop;
+  TaskGroup tasks(loop.get_executor());
+  const auto nothing = []() -> asio::awaitable<void> { co_return; };
+
+  for (int i = 0; i < 100; ++i) tasks.spawn(nothing());
+  loop.run();
+
+  EXPECT_EQ(tasks.size(), 0u);
+}
+
+}  // namespace
+}  // namespace holdfast::net
