@@ -89,6 +89,18 @@ TEST(Metrics, FullFamilyDropsNewSeriesAndSaysSo) {
                         "2\n"));
 }
 
+TEST(Metrics, FamiliesAreInOrderOfName) {
+  Registry registry({.max_series = 1});
+  for (const char* zone : {"a", "b"}) registry.counter(kOpened).with({{"zone", zone}});
+  registry.gauge(kActive).with();
+
+  const std::string page = registry.expose();
+
+  EXPECT_LT(page.find("holdfast_active"), page.find("holdfast_build_info"));
+  EXPECT_LT(page.find("holdfast_build_info"), page.find(kDropped));
+  EXPECT_LT(page.find(kDropped), page.find("# HELP holdfast_opened_total"));
+}
+
 TEST(Metrics, FullGaugesAndHistogramsTakeValuesTheyDoNotShow) {
   Registry registry({.max_series = 1});
   registry.histogram(kDuration, {1}).with({{"store", "memory"}});
