@@ -9,7 +9,7 @@ from hf_tidy.tree import File, Finding, Tree
 SERVICE_MODULES = ("net", "rpc", "app", "api", "cli")
 SERVICE_ENDINGS = ("_service", "_server", "_agent", "_handler", "_loader")
 # In store, by stem: the backends wait, and the contract is run against backends.
-STORE_SERVICES = re.compile(r"_store|_watch|_client|^store_contract")
+STORE_SERVICES = re.compile(r"_store|_watch|_client|^etcd_|^store_contract")
 BASE_SERVICES = ("src/base/log.h", "src/base/log.cc", "src/base/log_test.cc", "src/base/clock.cc")
 # What single files and modules may do although they are cores, and why.
 EXCEPTIONS = {
@@ -25,7 +25,7 @@ WAITING = {
     "sleep": (r"\bsleep_(?:for|until)\b|\bu?sleep\(|\bnanosleep\b", r"$^",
               "offer next_deadline() and on_tick(Time)"),
     "socket": (r"\bsockaddr\w*|(?<![\w.>])(?:socket|recv|send|bind|listen|accept|connect)\(\w+, |"
-               r"\btcp::|\budp::", r"sys/socket\.h|netinet/.*|arpa/inet\.h|netdb\.h|poll\.h",
+               r"\btcp::|\budp::", r"sys/socket\.h|netdb\.h|poll\.h|sys/epoll\.h",
                "take bytes, return bytes and events"),
     "thread": (r"\bstd::j?thread\b|\bpthread_\w+|\bstd::async\b", r"thread|future|pthread\.h",
                "let the service own the loop"),
@@ -63,9 +63,13 @@ def _check_core(file: File) -> Iterator[Finding]:
     for kind, (pattern, headers, instead) in WAITING.items():
         if kind in allowed:
             continue
-        for line, found in _found(file, re.compile(pattern), re.compile(headers)):
-            yield file.finding(line, "core", f"{found.strip()} ({kind}) in a core: {instead}, or "
-                               "name the file *_service, *_server, *_agent, *_handler, *_loader")
+        places = sorted(_found(file, re.compile(pattern), re.compile(headers)))
+        if places:
+            line, found = places[0]
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            yield file.finding(line, "core", f"{found.strip()}{more} ({kind}) in a core: "
+                               f"{instead}, or name the file as a service: "
+                               f"*{', *'.join(SERVICE_ENDINGS)}")
 
 
 def _found(file: File, pattern: re.Pattern, headers: re.Pattern) -> Iterator[tuple[int, str]]:

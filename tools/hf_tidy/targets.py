@@ -54,7 +54,7 @@ def _included(tree: Tree) -> set[str]:
 
 
 def _is_included(file: File, included: set[str]) -> bool:
-    return file.path in included or file.path.removeprefix("src/") in included
+    return file.path in included or "/".join(file.parts[1:]) in included  # from src/ or tests/
 
 
 def _check_tools(tree: Tree) -> Iterator[Finding]:

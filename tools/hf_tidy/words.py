@@ -67,7 +67,8 @@ def _check_state(file: File) -> Iterator[Finding]:
     except Unbalanced:
         return  # reported with the limits
     for statement in statements:
-        if _is_mutable_state(statement):
+        # A test's own function may keep a fixture for the whole suite.
+        if _is_mutable_state(statement) and not (file.is_test and statement.where in BODIES):
             yield file.finding(statement.line, "global", "state that outlives its users: no "
                                "globals, no singletons; make it const, or a member of its user")
 
