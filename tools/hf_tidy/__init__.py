@@ -1,0 +1,1 @@
+"""The checks behind tools/tidy, one idea per file; each has check(tree) yielding findings."""
