@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 
 #include <fstream>
@@ -38,6 +39,29 @@ std::shared_ptr<grpc::ChannelCredentials> credentials(const std::optional<TlsOpt
                                .pem_cert_chain = tls->certificate_pem});
 }
 
+// gRPC 1.51 stops its callback threads when the last channel that used them is destroyed, and joins
+// them there. The last reference to a channel may be that of a call's context, which dies on such a
+// thread: it would join itself and free its queue twice. So one channel, which goes nowhere, is
+// kept for the life of the process; this is the one object in the tree that is never destroyed.
+void keep_callback_threads() {
+  struct Nowhere {
+    grpc::ClientContext context;
+    grpc::Slice nothing;
+    grpc::ByteBuffer request{&nothing, 1};
+    grpc::ByteBuffer response;
+  };
+  static const auto* const kept = [] {
+    auto* channel = new std::shared_ptr<grpc::Channel>(
+        grpc::CreateChannel("unix:/nowhere", grpc::InsecureChannelCredentials()));
+    auto call = std::make_shared<Nowhere>();
+    call->context.set_deadline(std::chrono::system_clock::now());
+    grpc::GenericStub(*channel).UnaryCall(&call->context, "/nowhere", {}, &call->request,
+                                          &call->response, [call](const grpc::Status&) {});
+    return channel;
+  }();
+  static_cast<void>(kept);
+}
+
 }  // namespace
 
 Result<TlsOptions> load_tls(const TlsFiles& files) {
@@ -53,6 +77,7 @@ Result<TlsOptions> load_tls(const TlsFiles& files) {
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
                                             const ChannelOptions& options) {
+  keep_callback_threads();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, milliseconds(options.keepalive_interval));
