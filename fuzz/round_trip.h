@@ -50,6 +50,8 @@ inline void read_text(std::string_view text, resource::Format format) {
   if (!resources) {
     const std::string shown = resource::format_error("input", text, resources.error());
     HF_CHECK(!first_invalid_utf8(shown), "an error is shown as UTF-8");
+    HF_CHECK(shown.find_first_of("\x1b\r\b\x7f") == std::string::npos,
+             "an error leaves the terminal as it is");
     HF_CHECK(!resource::to_status(resources.error()).ok(), "an error is a failure");
     return;
   }

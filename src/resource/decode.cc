@@ -43,7 +43,7 @@ class Decoder {
     if (node.shape != Node::Shape::Mapping) return fail(node.at, wrong_shape("a mapping", node));
     std::set<int> seen;
     for (const Member& member : node.members) {
-      const Step step(*this, "." + member.key);
+      const Step step(*this, "." + key_in_path(member.key));
       const FieldDescriptor* field = find_field(*out.GetDescriptor(), member.key);
       if (field == nullptr) {
         return fail(member.key_at, unknown_in(*out.GetDescriptor(), member.key),
@@ -96,7 +96,7 @@ class Decoder {
     if (node.shape != Node::Shape::Mapping) return fail(node.at, wrong_shape("a mapping", node));
     const Descriptor& entry_type = *field.message_type();
     for (const Member& member : node.members) {
-      const Step step(*this, "." + member.key);
+      const Step step(*this, "." + key_in_path(member.key));
       Message& entry = *out.GetReflection()->AddMessage(&out, &field);
       entry.GetReflection()->SetString(&entry, entry_type.map_key(), member.key);
       if (!decode_value(member.value, *entry_type.map_value(), entry)) return false;
@@ -227,6 +227,16 @@ Parsed<void> decode_message(const Node& mapping, const DecodeOptions& options, M
   Decoder decoder(options);
   if (!decoder.decode_mapping(mapping, out)) return std::unexpected(decoder.take_error());
   return {};
+}
+
+std::string key_in_path(string_view key) {
+  constexpr size_t kMaxShownBytes = 64;
+  const bool plain =
+      !key.empty() && key.size() <= kMaxShownBytes && std::ranges::all_of(key, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               string_view("_-./").contains(c);
+      });
+  return plain ? std::string(key) : quoted(key, kMaxShownBytes);
 }
 
 std::string wrong_shape(const char* expected, const Node& node) {

@@ -16,6 +16,10 @@ Node encode_message(const google::protobuf::Message& message);
 Node encode_value(const google::protobuf::Message& message,
                   const google::protobuf::FieldDescriptor& field, int index);
 
+// The entries of a map, in the order of their keys.
+std::vector<Member> encode_map(const google::protobuf::Message& message,
+                               const google::protobuf::FieldDescriptor& field);
+
 // The tree as text. All on one line, without spaces.
 std::string write_json(const Node& node);
 // Two spaces for each level; ends with a line end.

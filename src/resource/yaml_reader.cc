@@ -7,6 +7,7 @@
 //   - it makes bytes that are not UTF-8 of some escapes (\N, \_), so scalars are checked again;
 //   - it throws; nothing of that passes read_yaml().
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -77,7 +78,8 @@ class TreeHandler final : public YAML::EventHandler {
   // the end missing, so this is then the truer error.
   void fail_syntax(Position at, string_view message) {
     if (is_doubtful_) error_.reset();
-    fail(at, message);
+    // It may name a single byte of a longer character.
+    fail(at, message.substr(0, first_invalid_utf8(message).value_or(message.size())));
   }
 
   void fail(Position at, string_view message) {
@@ -202,6 +204,8 @@ void parse_document(const YamlDocument& document, TreeHandler& handler) {
     YAML::Parser parser(stream);
     while (!handler.error() && parser.HandleNextDocument(handler)) {
     }
+  } catch (const YAML::DeepRecursion& exception) {
+    handler.fail_syntax(handler.position(exception.mark), "nested too deep");
   } catch (const YAML::Exception& exception) {
     handler.fail_syntax(handler.position(exception.mark), exception.msg);
   } catch (const std::exception& exception) {
