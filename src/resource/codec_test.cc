@@ -150,7 +150,7 @@ TEST(Codec, TakesPlainYamlScalarsLiterallyWhereTextIsExpected) {
 
 TEST(Codec, JsonIsStricterAboutStrings) {
   EXPECT_EQ(error_of(R"({"kind": "user", "metadata": {"name": 5}})"),
-            "1:39: metadata.name: must be a string, not \"5\"");
+            "1:39: metadata.name: must be a string; put it in quotes");
 }
 
 TEST(Codec, NullMeansNotSet) {

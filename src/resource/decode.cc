@@ -177,7 +177,11 @@ class Decoder {
   bool decode_text(const Node& node, const FieldDescriptor& field, Store store) {
     const bool is_text =
         node.shape == Node::Shape::Scalar && (node.quoted || strings_ == Strings::Literal);
-    if (!is_text) return fail(node.at, wrong_shape("a string", node));
+    if (!is_text) {
+      // The value may be a secret, so it is not shown.
+      return fail(node.at, node.shape == Node::Shape::Scalar ? "must be a string; put it in quotes"
+                                                             : wrong_shape("a string", node));
+    }
     if (field.type() == FieldDescriptor::TYPE_STRING) {
       store(node.text);
       return true;
