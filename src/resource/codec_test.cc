@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "resource/nearest.h"
 #include "resource/registry.h"
 #include "resource/validation.h"

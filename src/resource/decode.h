@@ -4,7 +4,10 @@
 
 #include <google/protobuf/message.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "resource/node.h"
 

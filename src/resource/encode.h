@@ -4,6 +4,9 @@
 
 #include <google/protobuf/message.h>
 
+#include <string>
+#include <vector>
+
 #include "resource/node.h"
 
 namespace holdfast::resource {

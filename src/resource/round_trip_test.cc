@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/rng.h"
 #include "resource/codec.h"
