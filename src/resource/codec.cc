@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -103,8 +104,8 @@ class DocumentDecoder {
     }
     for (const Member& member : document.members) {
       if (std::ranges::find(known, member.key) == known.end()) {
-        return fail(member.key_at, prefix + member.key, unknown_field(member.key, known),
-                    ErrorCode::UnknownField);
+        return fail(member.key_at, prefix + key_in_path(member.key),
+                    unknown_field(member.key, known), ErrorCode::UnknownField);
       }
       if (member.key == "apiVersion" && !check_version(member.value, prefix)) return false;
       if (member.key == "kind") out.kind = &member.value;

@@ -6,9 +6,11 @@
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
 
+#include <algorithm>
 #include <set>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -43,7 +45,7 @@ class Decoder {
     if (node.shape != Node::Shape::Mapping) return fail(node.at, wrong_shape("a mapping", node));
     std::set<int> seen;
     for (const Member& member : node.members) {
-      const Step step(*this, "." + member.key);
+      const Step step(*this, "." + key_in_path(member.key));
       const FieldDescriptor* field = find_field(*out.GetDescriptor(), member.key);
       if (field == nullptr) {
         return fail(member.key_at, unknown_in(*out.GetDescriptor(), member.key),
@@ -96,7 +98,7 @@ class Decoder {
     if (node.shape != Node::Shape::Mapping) return fail(node.at, wrong_shape("a mapping", node));
     const Descriptor& entry_type = *field.message_type();
     for (const Member& member : node.members) {
-      const Step step(*this, "." + member.key);
+      const Step step(*this, "." + key_in_path(member.key));
       Message& entry = *out.GetReflection()->AddMessage(&out, &field);
       entry.GetReflection()->SetString(&entry, entry_type.map_key(), member.key);
       if (!decode_value(member.value, *entry_type.map_value(), entry)) return false;
@@ -177,7 +179,11 @@ class Decoder {
   bool decode_text(const Node& node, const FieldDescriptor& field, Store store) {
     const bool is_text =
         node.shape == Node::Shape::Scalar && (node.quoted || strings_ == Strings::Literal);
-    if (!is_text) return fail(node.at, wrong_shape("a string", node));
+    if (!is_text) {
+      // The value may be a secret, so it is not shown.
+      return fail(node.at, node.shape == Node::Shape::Scalar ? "must be a string; put it in quotes"
+                                                             : wrong_shape("a string", node));
+    }
     if (field.type() == FieldDescriptor::TYPE_STRING) {
       store(node.text);
       return true;
@@ -227,6 +233,16 @@ Parsed<void> decode_message(const Node& mapping, const DecodeOptions& options, M
   Decoder decoder(options);
   if (!decoder.decode_mapping(mapping, out)) return std::unexpected(decoder.take_error());
   return {};
+}
+
+std::string key_in_path(string_view key) {
+  constexpr size_t kMaxShownBytes = 64;
+  const bool plain =
+      !key.empty() && key.size() <= kMaxShownBytes && std::ranges::all_of(key, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               string_view("_-./").contains(c);
+      });
+  return plain ? std::string(key) : quoted(key, kMaxShownBytes);
 }
 
 std::string wrong_shape(const char* expected, const Node& node) {

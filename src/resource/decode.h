@@ -4,7 +4,10 @@
 
 #include <google/protobuf/message.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "resource/node.h"
 
@@ -27,6 +30,8 @@ struct DecodeOptions {
 Parsed<void> decode_message(const Node& mapping, const DecodeOptions& options,
                             google::protobuf::Message& out);
 
+// A key as part of a path: as it is if it is a plain word, else quoted and cut.
+std::string key_in_path(std::string_view key);
 // "must be a list, not a mapping".
 std::string wrong_shape(const char* expected, const Node& node);
 // "unknown field", with the nearest of `known` if one is near.

@@ -7,6 +7,7 @@
 #include <google/protobuf/timestamp.pb.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/check.h"
@@ -61,19 +62,6 @@ Node encode_number(const Message& message, const FieldDescriptor& field, int ind
   }
 }
 
-Node encode_map(const Message& message, const FieldDescriptor& field) {
-  const auto& reflection = *message.GetReflection();
-  Node out = Node::mapping();
-  for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
-    const Message& entry = reflection.GetRepeatedMessage(message, &field, i);
-    const auto& type = *entry.GetDescriptor();
-    out.members.push_back({.key = entry.GetReflection()->GetString(entry, type.map_key()),
-                           .value = encode_value(entry, *type.map_value(), -1)});
-  }
-  std::ranges::sort(out.members, {}, &Member::key);
-  return out;
-}
-
 Node encode_list(const Message& message, const FieldDescriptor& field) {
   Node out = Node::sequence();
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
@@ -118,16 +106,39 @@ Node encode_value(const Message& message, const FieldDescriptor& field, int inde
   }
 }
 
+std::vector<Member> encode_map(const Message& message, const FieldDescriptor& field) {
+  // Reflection makes a list of a map, even within a const message, and from then on does not see
+  // what is done through a reference to the map. So it is given a copy.
+  const std::unique_ptr<Message> copy(message.New());
+  copy->CopyFrom(message);
+  const auto& reflection = *copy->GetReflection();
+  std::vector<Member> out;
+  for (int i = 0; i < reflection.FieldSize(*copy, &field); ++i) {
+    const Message& entry = reflection.GetRepeatedMessage(*copy, &field, i);
+    const auto& type = *entry.GetDescriptor();
+    Member& member = out.emplace_back();
+    member.key = entry.GetReflection()->GetString(entry, type.map_key());
+    member.value = encode_value(entry, *type.map_value(), -1);
+  }
+  std::ranges::sort(out, {}, &Member::key);
+  return out;
+}
+
 Node encode_message(const Message& message) {
   const auto& type = *message.GetDescriptor();
   Node out = Node::mapping();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     if (!is_set(message, field)) continue;
-    Node value = field.is_map()        ? encode_map(message, field)
-                 : field.is_repeated() ? encode_list(message, field)
-                                       : encode_value(message, field, -1);
-    out.members.push_back({.key = field.name(), .value = std::move(value)});
+    Member& member = out.members.emplace_back();
+    member.key = field.name();
+    if (field.is_map()) {
+      member.value = Node::mapping();
+      member.value.members = encode_map(message, field);
+    } else {
+      member.value =
+          field.is_repeated() ? encode_list(message, field) : encode_value(message, field, -1);
+    }
   }
   return out;
 }

@@ -4,6 +4,9 @@
 
 #include <google/protobuf/message.h>
 
+#include <string>
+#include <vector>
+
 #include "resource/node.h"
 
 namespace holdfast::resource {
@@ -15,6 +18,10 @@ Node encode_message(const google::protobuf::Message& message);
 // One value: a field, or with `index` 0 and up that element of it.
 Node encode_value(const google::protobuf::Message& message,
                   const google::protobuf::FieldDescriptor& field, int index);
+
+// The entries of a map, in the order of their keys.
+std::vector<Member> encode_map(const google::protobuf::Message& message,
+                               const google::protobuf::FieldDescriptor& field);
 
 // The tree as text. All on one line, without spaces.
 std::string write_json(const Node& node);

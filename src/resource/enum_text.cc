@@ -1,6 +1,8 @@
 // Enum values as words, the part of scalar_text.h that needs the descriptor.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "base/bytes.h"

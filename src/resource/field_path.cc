@@ -29,12 +29,6 @@ void append_value(std::string& out, const Node& value) {
   out += value.text;
 }
 
-void append_entry(std::string& out, const Message& entry) {
-  const Descriptor& type = *entry.GetDescriptor();
-  append_value(out, encode_value(entry, *type.map_key(), -1));
-  out += '=' + encode_value(entry, *type.map_value(), -1).text;
-}
-
 // Calls `visit(message, field, index)` for every value at `path`; `index` is -1 for a field that is
 // not repeated.
 template <typename Visit>
@@ -57,15 +51,11 @@ void for_each_value(const Message& message, string_view path, const Visit& visit
 }
 
 std::string map_text(const Message& message, const FieldDescriptor& field) {
-  const auto& reflection = *message.GetReflection();
-  std::vector<std::string> entries;
-  for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
-    std::string entry;
-    append_entry(entry, reflection.GetRepeatedMessage(message, &field, i));
-    entries.push_back(std::move(entry));
+  std::string out;
+  for (const Member& entry : encode_map(message, field)) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : ",", entry.key, entry.value.text);
   }
-  std::ranges::sort(entries);
-  return fmt::format("{}", fmt::join(entries, ","));
+  return out;
 }
 
 std::string values_text(const Message& message, string_view path) {

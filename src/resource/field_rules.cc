@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
+#include <string>
 
 #include "base/bytes.h"
 #include "resource/text_rules.h"

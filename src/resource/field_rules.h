@@ -5,6 +5,7 @@
 #include <google/protobuf/map.h>
 #include <google/protobuf/repeated_field.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,7 +1,8 @@
 // The JSON forms of a tree.
-#include "resource/text_escape.h"
+#include <utility>
 
 #include "resource/encode.h"
+#include "resource/text_escape.h"
 
 namespace holdfast::resource {
 namespace {

@@ -41,6 +41,13 @@ size_t columns(string_view text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
+// At most the first `max_bytes`, without half a character at the end.
+string_view cut(string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  while (max_bytes > 0 && (static_cast<uint8_t>(text[max_bytes]) & 0xc0) == 0x80) --max_bytes;
+  return text.substr(0, max_bytes);
+}
+
 // The line as it may be printed: tabs and what a terminal would obey become one column each.
 std::string printable(string_view line) {
   std::string out;
@@ -67,12 +74,12 @@ Status to_status(const ParseError& error) {
 std::string format_error(string_view file, string_view text, const ParseError& error) {
   std::string out = fmt::format("{}:{}:{}: error HF{}: {}\n", file, error.at.line, error.at.column,
                                 static_cast<int>(error.code), what(error));
-  const string_view line = line_of(without_bom(text), error.at.line);
+  const string_view line = cut(line_of(without_bom(text), error.at.line), kMaxShownBytes);
   const size_t offset = error.at.column - 1;
   // A line too long to show, or a place past its end, is not shown.
-  if (line.empty() || offset > line.size() || offset > kMaxShownBytes) return out;
+  if (line.empty() || offset > line.size()) return out;
   const std::string before = printable(line.substr(0, offset));
-  const std::string at_and_after = printable(line.substr(offset, kMaxShownBytes - offset));
+  const std::string at_and_after = printable(line.substr(offset));
   const size_t width = columns(at_and_after.substr(0, word_bytes(at_and_after)));
   out += fmt::format("{:>5} | {}{}\n", error.at.line, before, at_and_after);
   out += fmt::format("      | {:{}}^{:~<{}}\n", "", columns(before), "",

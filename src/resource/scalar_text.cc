@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 #include "base/bytes.h"

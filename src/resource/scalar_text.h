@@ -7,6 +7,7 @@
 #include <google/protobuf/timestamp.pb.h>
 
 #include <charconv>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>

@@ -4,10 +4,13 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
+#include "resource/encode.h"
 #include "resource/field_rules.h"
 #include "resource/registry.h"
 #include "resource/scalar_text.h"
@@ -87,15 +90,25 @@ Status check_value(const std::string& path, const Message& message, const FieldD
   }
 }
 
+// The keys and values of a map, of which only text can be wrong.
+Status check_entries(const std::string& path, const Message& message,
+                     const FieldDescriptor& field) {
+  for (const Member& entry : encode_map(message, field)) {
+    TRY_OK(check_text(path, entry.key));
+    TRY_OK(check_text(path, entry.value.text));
+  }
+  return absl::OkStatus();
+}
+
 Status check_elements(const std::string& path, const Message& message,
                       const FieldDescriptor& field) {
   const int size = message.GetReflection()->FieldSize(message, &field);
   if (static_cast<size_t>(size) > kMaxElements) {
     return wrong_field(path, fmt::format("has {} elements; use at most {}", size, kMaxElements));
   }
+  if (field.is_map()) return check_entries(path, message, field);
   for (int i = 0; i < size; ++i) {
-    // Entries of a map have no order worth naming.
-    TRY_OK(check_value(field.is_map() ? path : fmt::format("{}[{}]", path, i), message, field, i));
+    TRY_OK(check_value(fmt::format("{}[{}]", path, i), message, field, i));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -39,6 +40,25 @@ std::optional<ParseError> wrong_character(string_view text) {
   return std::nullopt;
 }
 
+// The library keeps every open bracket in memory before it tells of the first one. Brackets in text
+// count too, so this is far above the depth that is allowed.
+constexpr size_t kMaxOpenBrackets = 1024;
+
+std::optional<ParseError> too_many_brackets(const YamlDocument& document,
+                                            const ParseOptions& options) {
+  size_t open = 0;
+  for (size_t at = 0; at < document.text.size(); ++at) {
+    const char c = document.text[at];
+    if (c == '[' || c == '{') ++open;
+    if ((c == ']' || c == '}') && open > 0) --open;
+    if (open <= kMaxOpenBrackets) continue;
+    Position position = position_of(document.text, at);
+    position.line += document.first_line - 1;
+    return too_deep(position, options);
+  }
+  return std::nullopt;
+}
+
 // The lines of one document while it is being collected.
 struct Open {
   size_t start = 0;
@@ -55,7 +75,9 @@ ParseError too_many_documents(uint32_t line, const ParseOptions& options) {
 // Why the document is refused as a whole, if it is.
 std::optional<ParseError> wrong_document(const YamlDocument& document,
                                          const ParseOptions& options) {
-  if (document.text.size() <= options.max_document_bytes) return std::nullopt;
+  if (document.text.size() <= options.max_document_bytes) {
+    return too_many_brackets(document, options);
+  }
   ParseError error =
       too_many_bytes("the document", document.text.size(), options.max_document_bytes);
   error.at.line = document.first_line;

@@ -3,8 +3,11 @@
 //   - it is given one document at a time, because it keeps every token of an open [ or { in memory;
 //   - control characters are refused first, because it takes 0x04 for the end of its input;
 //   - a lone carriage return is refused first, because it ends a line there without being counted;
+//   - it takes the end of its input for the end of a quoted text, so it is shown a comment there;
+//   - it makes bytes that are not UTF-8 of some escapes (\N, \_), so scalars are checked again;
 //   - it throws; nothing of that passes read_yaml().
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -54,6 +57,7 @@ class TreeHandler final : public YAML::EventHandler {
     const auto core = core_tag(at, tag);
     if (!core) return;
     if (*core == "map" || *core == "seq") return fail(at, "this tag does not fit a scalar");
+    if (first_invalid_utf8(value)) return fail(at, "an escape the reader does not know; use \\u");
     const bool is_text = *core == "!" || *core == "str";
     add(Node::scalar(value, is_text, at));
   }
@@ -69,6 +73,14 @@ class TreeHandler final : public YAML::EventHandler {
     open(mark, tag, "map", Node::Shape::Mapping);
   }
   void OnMapEnd() override { close(); }
+
+  // What the library found wrong. It takes a bracket that is never closed for a key before it finds
+  // the end missing, so this is then the truer error.
+  void fail_syntax(Position at, string_view message) {
+    if (is_doubtful_) error_.reset();
+    // It may name a single byte of a longer character.
+    fail(at, message.substr(0, first_invalid_utf8(message).value_or(message.size())));
+  }
 
   void fail(Position at, string_view message) {
     fail(ParseError{.at = at, .message = std::string(message)});
@@ -115,7 +127,10 @@ class TreeHandler final : public YAML::EventHandler {
       return fail(at, "this tag does not fit a list or mapping");
     }
     if (frames_.size() >= options_.max_depth) return fail(too_deep(at, options_));
-    if (awaits_key()) return fail(at, "a key must be text, not a list or mapping");
+    if (awaits_key()) {
+      is_doubtful_ = !error_;
+      return fail(at, "a key must be text, not a list or mapping");
+    }
     Frame& frame = frames_.emplace_back();
     frame.node.shape = shape;
     frame.node.at = at;
@@ -167,20 +182,32 @@ class TreeHandler final : public YAML::EventHandler {
   uint32_t first_line_;
   size_t nodes_;
   bool started_ = false;
+  bool is_doubtful_ = false;
   std::vector<Frame> frames_;
   std::optional<Node> root_;
   std::optional<ParseError> error_;
 };
 
+// The document with a comment after its last line. In a quoted text that was never closed, the
+// comment is text, and the library misses the end; anywhere else it changes nothing.
+std::string closed_by_comment(string_view text) {
+  const size_t last_line = text.rfind('\n') + 1;
+  const bool ends_blank = text.find_first_not_of(" \t\r", last_line) == string_view::npos;
+  if (!ends_blank) return std::string(text);
+  return fmt::format("{}{}#", text, last_line == text.size() ? "" : "\n");
+}
+
 // Feeds one document to the library, which ends when it has been read or an error is noted.
 void parse_document(const YamlDocument& document, TreeHandler& handler) {
-  std::istringstream stream{std::string(document.text)};
+  std::istringstream stream(closed_by_comment(document.text));
   try {
     YAML::Parser parser(stream);
     while (!handler.error() && parser.HandleNextDocument(handler)) {
     }
+  } catch (const YAML::DeepRecursion& exception) {
+    handler.fail_syntax(handler.position(exception.mark), "nested too deep");
   } catch (const YAML::Exception& exception) {
-    handler.fail(handler.position(exception.mark), exception.msg);
+    handler.fail_syntax(handler.position(exception.mark), exception.msg);
   } catch (const std::exception& exception) {
     handler.fail({document.first_line, 1}, exception.what());
   }

@@ -2,6 +2,7 @@
 // anything else.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "resource/encode.h"
 #include "resource/text_escape.h"

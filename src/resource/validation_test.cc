@@ -1,0 +1,260 @@
+#include "resource/validation.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "resource/codec.h"
+#include "resource/registry.h"
+#include "resource/text_rules.h"
+
+namespace holdfast::resource {
+namespace {
+
+using testing::HasSubstr;
+
+// What validate() says of the one resource in `yaml`; "" if it is valid.
+std::string verdict(std::string_view yaml) {
+  const auto resources = parse_documents(yaml);
+  if (!resources.ok())
+    return std::string("unreadable: ") + std::string(resources.status().message());
+  const Status status = validate(resources->front());
+  EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+std::string verdict_on_spec(std::string_view kind, std::string_view spec) {
+  const auto found = find_kind(kind);
+  const std::string_view singleton = info(*found).singleton_name;
+  return verdict(fmt::format("kind: {}\nmetadata: {{name: {}}}\nspec: {}", kind,
+                             singleton.empty() ? "x" : singleton, spec));
+}
+
+std::string verdict_on_name(std::string_view name) {
+  return std::string(validate(make_resource(Kind::User, name)).message());
+}
+
+struct Case {
+  const char* kind;
+  const char* spec;
+  const char* expected;
+};
+
+TEST(Validation, AcceptsAGoodResourceOfEachKind) {
+  for (const Case& good : std::initializer_list<Case>{
+           {"controller", "{address: 10.0.0.1:3025, zone: a, started: 2026-11-15T00:00:00Z}", ""},
+           {"proxy", "{public_address: 'edge.example:3080', peer_address: '[fd00::1]:3021'}", ""},
+           {"agent", "{services: [{service: web}, {service: db}], proxies: [edge-1]}", ""},
+           {"service", "{ports: [{port: 53, protocol: udp}, {port: 53, protocol: tcp}]}", ""},
+           {"token", "{role: agent, zone: a, uses_left: 1}", ""},
+           {"role", "{rules: [{kinds: ['*', service], verbs: [get, connect]}]}", ""},
+           {"user", "{roles: [admin]}", ""},
+           {"networking_config", "{keepalive_interval: 10s, keepalive_misses: 3}", ""},
+           {"zone_map", "{zones: [{name: a, id: 1}, {name: b, id: 254}]}", ""},
+           {"capacity_lease", "{service: web, zone: a, holder: edge-1}", ""},
+           {"cert_authority", "{phase: none}", ""}}) {
+    EXPECT_EQ(verdict_on_spec(good.kind, good.spec), "") << good.kind;
+  }
+}
+
+TEST(Validation, NamesTheFieldTheReasonAndWhatIsRight) {
+  EXPECT_EQ(verdict_on_name("a/b"),
+            "metadata.name: \"a/b\" holds '/' at byte 1; use letters, digits, '-', '_' and '.'");
+  EXPECT_EQ(verdict_on_spec("service", "{ports: [{port: 70000, protocol: tcp}]}"),
+            "spec.ports[0].port: 70000 is not a port; use 1 to 65535");
+}
+
+TEST(Validation, RefusesNamesThatCouldNotBeKeysOrFiles) {
+  const std::string longest(kMaxNameBytes, 'a');
+
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("a/b"), std::string("-a"),
+        std::string("a."), std::string("a b"), std::string("a\0b", 3), std::string("caf\xc3\xa9"),
+        std::string("\xff"), std::string("a\n"), longest + "a"}) {
+    EXPECT_THAT(verdict_on_name(name), testing::StartsWith("metadata.name: ")) << name;
+  }
+  for (const std::string& name : {std::string("a"), std::string("Web_1.x-2"), longest}) {
+    EXPECT_EQ(verdict_on_name(name), "") << name;
+  }
+}
+
+TEST(Validation, EachRuleOfABodyIsHeld) {
+  for (const Case& bad : std::initializer_list<Case>{
+           {"controller", "{address: nowhere}", "spec.address: \"nowhere\" has no port"},
+           {"controller", "{zone: a/b}", "spec.zone: "},
+           {"proxy", "{public_address: '1.2.3.999:80'}", "spec.public_address: "},
+           {"proxy", "{tunnel_address: 'fd00::1:80'}", "spec.tunnel_address: "},
+           {"proxy", "{peer_address: 'a:0'}", "not 1 to 65535"},
+           {"proxy", "{announce_ttl: 0s}", "spec.announce_ttl: 0s is out of range"},
+           {"proxy", "{announce_ttl: -5s}", "spec.announce_ttl: -5s is out of range"},
+           {"proxy", "{announce_ttl: 8761h}", "spec.announce_ttl: 8761h is out of range"},
+           {"agent", "{services: [{healthy: true}]}", "spec.services[0].service: is empty"},
+           {"agent", "{services: [{service: a}, {service: a}]}",
+            "services[1].service: \"a\" is li"},
+           {"agent", "{proxies: [a, a]}", "spec.proxies[1]: \"a\" is listed twice"},
+           {"service", "{ports: [{protocol: tcp}]}", "spec.ports[0].port: 0 is not a port"},
+           {"service", "{ports: [{port: 80}]}", "spec.ports[0].protocol: is not given; use tcp"},
+           {"service", "{ports: [{port: 80, protocol: 99}]}", "99 is not a value this version"},
+           {"service", "{ports: [{port: 80, protocol: tcp}, {port: 80, protocol: http}]}",
+            "spec.ports[1].port: 80 is taken"},
+           {"service",
+            "{ports: [{name: a, port: 80, protocol: tcp}, {name: a, port: 81, protocol: tcp}]}",
+            "spec.ports[1].name: \"a\" is taken"},
+           {"service", "{zone_capacity: {a/b: 1}}", "spec.zone_capacity: \"a/b\" holds"},
+           {"service", "{virtual_ip: example.com}",
+            "spec.virtual_ip: \"example.com\" is not an IP"},
+           {"service", "{agent_selector: {'a b': c}}", "spec.agent_selector: has the key"},
+           {"token", "{zone: a}", "spec.role: is not given"},
+           {"token", "{role: agent, hash: aGVsbG8=}", "spec.hash: is 5 bytes long"},
+           {"token", "{role: agent, node_name: a/b}", "spec.node_name: "},
+           {"role", "{rules: [{verbs: [get]}]}", "spec.rules[0].kinds: is empty"},
+           {"role", "{rules: [{kinds: [services], verbs: [get]}]}", "write \"service\""},
+           {"role", "{rules: [{kinds: [servise], verbs: [get]}]}", "did you mean \"service\""},
+           {"role", "{rules: [{kinds: [role]}]}", "spec.rules[0].verbs: is empty"},
+           {"role", "{rules: [{kinds: [role], verbs: [unspecified]}]}", "verbs[0]: is not given"},
+           {"user", "{roles: ['']}", "spec.roles[0]: is empty"},
+           {"networking_config", "{keepalive_interval: 5ms}", "is too short"},
+           {"networking_config", "{agent_connection_count: 5000}", "5000 is too many"},
+           {"networking_config", "{keepalive_misses: 5000}", "5000 is too many"},
+           {"zone_map", "{zones: [{name: a}]}", "spec.zones[0].id: 0 is not a zone id"},
+           {"zone_map", "{zones: [{name: a, id: 255}]}", "spec.zones[0].id: 255 is not a zone id"},
+           {"zone_map", "{zones: [{name: a, id: 1}, {name: b, id: 1}]}", "zones[1].id: 1 is taken"},
+           {"zone_map", "{zones: [{name: a, id: 1}, {name: a, id: 2}]}", "zones[1].name: \"a\" is"},
+           {"capacity_lease", "{service: web, zone: a}", "spec.holder: is empty"},
+           {"cert_authority", "{}", "spec.phase: is not given"},
+           {"cert_authority", "{phase: dual, keys: [{certificate_pem: AAAA}]}", "is not PEM"}}) {
+    EXPECT_THAT(verdict_on_spec(bad.kind, bad.spec), HasSubstr(bad.expected)) << bad.spec;
+  }
+}
+
+TEST(Validation, HoldsTheLimitsOfMetadata) {
+  v1::Resource user = make_resource(Kind::User, "u");
+  auto& labels = *user.mutable_metadata()->mutable_labels();
+
+  labels["a b"] = "";
+  EXPECT_THAT(validate(user).ToString(), HasSubstr("metadata.labels: has the key \"a b\""));
+  labels.clear();
+  labels["a"] = std::string(257, 'x');
+  EXPECT_THAT(validate(user).ToString(), HasSubstr("metadata.labels.a: is 257 bytes long"));
+  labels["a"] = "x\x1b[31m";
+  EXPECT_THAT(validate(user).ToString(), HasSubstr("metadata.labels.a: "));
+  labels.clear();
+  for (int i = 0; i < 65; ++i) labels[fmt::format("k{}", i)] = "v";
+  EXPECT_THAT(validate(user).ToString(), HasSubstr("holds 65 labels; use at most 64"));
+  labels.clear();
+  user.mutable_metadata()->set_description(std::string(1025, 'x'));
+  EXPECT_THAT(validate(user).ToString(), HasSubstr("metadata.description: is 1025 bytes long"));
+}
+
+TEST(Validation, KindAndBodyMustAgree) {
+  v1::Resource resource = make_resource(Kind::User, "u");
+
+  resource.set_kind("role");
+  EXPECT_THAT(validate(resource).ToString(), HasSubstr("kind: \"role\" does not agree"));
+  resource.clear_body();
+  EXPECT_THAT(validate(resource).ToString(), HasSubstr("spec: is missing"));
+  resource.set_kind("gateway");
+  EXPECT_THAT(validate(resource).ToString(), HasSubstr("kind: \"gateway\" is not a kind"));
+  EXPECT_FALSE(validate(v1::Resource()).ok());
+}
+
+TEST(Validation, ASingletonHasOneName) {
+  EXPECT_THAT(validate(make_resource(Kind::ZoneMap, "other")).ToString(),
+              HasSubstr("metadata.name: \"other\" is not \"default\", the only zone_map there is"));
+}
+
+TEST(Validation, RefusesTextThatIsNotTextWhereverItStands) {
+  v1::Resource agent = make_resource(Kind::Agent, "a");
+  auto* service = agent.mutable_agent()->add_services();
+  service->set_service("web");
+
+  service->set_reason("\xc3\x28");
+  EXPECT_THAT(validate(agent).ToString(), HasSubstr("spec.services[0].reason: is not UTF-8"));
+  service->set_reason(std::string("a\0b", 3));
+  EXPECT_THAT(validate(agent).ToString(), HasSubstr("spec.services[0].reason: holds a NUL"));
+  service->set_reason(std::string(kMaxTextBytes + 1, 'x'));
+  EXPECT_THAT(validate(agent).ToString(), HasSubstr("spec.services[0].reason: is 4097 bytes"));
+}
+
+TEST(Validation, RefusesTimesAndDurationsThatDoNotExist) {
+  v1::Resource proxy = make_resource(Kind::Proxy, "p");
+
+  proxy.mutable_proxy()->mutable_started()->set_nanos(1'000'000'000);
+  EXPECT_THAT(validate(proxy).ToString(), HasSubstr("spec.started: "));
+  proxy.mutable_proxy()->clear_started();
+  proxy.mutable_proxy()->mutable_announce_ttl()->set_seconds(INT64_MAX);
+  EXPECT_THAT(validate(proxy).ToString(), HasSubstr("is not a duration"));
+  proxy.mutable_proxy()->mutable_announce_ttl()->set_seconds(5);
+  proxy.mutable_proxy()->mutable_announce_ttl()->set_nanos(-1);
+  EXPECT_THAT(validate(proxy).ToString(), HasSubstr("is not a duration"));
+  proxy.mutable_proxy()->mutable_announce_ttl()->set_seconds(315'576'000'000);
+  proxy.mutable_proxy()->mutable_announce_ttl()->set_nanos(0);
+  EXPECT_THAT(validate(proxy).ToString(), HasSubstr("is out of range"));
+}
+
+TEST(Validation, BoundsTheWholeAndItsParts) {
+  v1::Resource agent = make_resource(Kind::Agent, "a");
+  for (int i = 0; i < 4097; ++i) agent.mutable_agent()->add_proxies(fmt::format("p{}", i));
+  EXPECT_THAT(validate(agent).ToString(), HasSubstr("spec.proxies: has 4097 elements"));
+
+  v1::Resource authority = make_resource(Kind::CertAuthority, "main");
+  authority.mutable_cert_authority()->add_keys()->set_certificate_pem(
+      std::string(kMaxResourceBytes, 'x'));
+  EXPECT_THAT(validate(authority).ToString(), HasSubstr("use at most 1048576"));
+}
+
+TEST(Validation, NeverShowsASecret) {
+  v1::Resource token = make_resource(Kind::Token, "t");
+  token.mutable_token()->set_role(v1::NODE_ROLE_AGENT);
+  token.mutable_token()->set_hash("swordfish");
+  v1::Resource user = make_resource(Kind::User, "u");
+  user.mutable_user()->set_password_hash(std::string("swordfish\0", 10));
+
+  EXPECT_THAT(validate(token).ToString(), testing::Not(HasSubstr("swordfish")));
+  EXPECT_THAT(validate(user).ToString(), testing::Not(HasSubstr("swordfish")));
+  EXPECT_FALSE(validate(user).ok());
+}
+
+TEST(TextRules, AddressesAreAHostAndAPort) {
+  for (const char* good : {"a:1", "edge-1.example.com:65535", "10.0.0.1:80", "[::1]:80",
+                           "[fd00::1.2.3.4]:80", "a.b.:80", "xn--caf-dma.example:80"}) {
+    EXPECT_EQ(wrong_address(good), std::nullopt) << good;
+  }
+  for (const char* bad : {"",
+                          ":",
+                          "a",
+                          "a:",
+                          ":80",
+                          "a:0",
+                          "a:65536",
+                          "a:+1",
+                          "a:080",
+                          "a:80 ",
+                          "1.2.3:80",
+                          "1.2.3.4.5:80",
+                          "::1:80",
+                          "[::1]",
+                          "[::1]80",
+                          "[1.2.3.4]:80",
+                          "[fe80::1%eth0]:80",
+                          "-a:80",
+                          "a..b:80",
+                          "a b:80",
+                          "http://a:80",
+                          "[]:80"}) {
+    EXPECT_NE(wrong_address(bad), std::nullopt) << bad;
+  }
+  EXPECT_NE(wrong_address(std::string(300, 'a') + ":80"), std::nullopt);
+}
+
+TEST(TextRules, AnIpIsALiteralWithoutBrackets) {
+  for (const char* good : {"10.96.0.10", "::", "fd00::a", "::ffff:1.2.3.4"}) {
+    EXPECT_EQ(wrong_ip(good), std::nullopt) << good;
+  }
+  for (const char* bad : {"", "10.96.0", "010.1.1.1", "[::1]", "1.2.3.4/24", "fd00::g", "a"}) {
+    EXPECT_NE(wrong_ip(bad), std::nullopt) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::resource
