@@ -41,7 +41,7 @@ asio::awaitable<void> FeedService::run() {
     }
     if (stopped_) break;
     log::warn("event feed lost its place, starting again", {{"why", status.ToString()}});
-    const bool slept = co_await net::sleep_for(backoff.next());
+    const bool slept = co_await net::pause(backoff.next());
     if (!slept) break;
   }
 }
@@ -64,7 +64,7 @@ asio::awaitable<Status> FeedService::follow() {
 
 asio::awaitable<void> FeedService::watch_deadlines() {
   for (;;) {
-    const bool slept = co_await net::sleep_for(std::chrono::seconds(1));
+    const bool slept = co_await net::pause(std::chrono::seconds(1));
     if (!slept) co_return;
     const std::optional<Time> deadline = fan_out_.next_deadline();
     if (deadline && *deadline <= clock_.now()) wake_(fan_out_.on_tick(clock_.now()));

@@ -99,7 +99,7 @@ Status Controller::listen() {
 
 asio::awaitable<void> Controller::expire_items() {
   for (;;) {
-    const bool slept = co_await net::sleep_for(options_.expiry_period);
+    const bool slept = co_await net::pause(options_.expiry_period);
     if (!slept) co_return;
     Result<size_t> expired = kExpireAtOnce;
     while (expired.ok() && *expired == kExpireAtOnce) {

@@ -41,7 +41,7 @@ asio::awaitable<void> TaskGroup::join() {
   while (!running_.empty()) co_await empty_.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
-asio::awaitable<bool> sleep_for(std::chrono::nanoseconds duration) {
+asio::awaitable<bool> pause(std::chrono::nanoseconds duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
   const auto [error] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   co_return !error;

@@ -37,6 +37,6 @@ class TaskGroup {
 };
 
 // Waits; false if it was cancelled.
-asio::awaitable<bool> sleep_for(std::chrono::nanoseconds duration);
+asio::awaitable<bool> pause(std::chrono::nanoseconds duration);
 
 }  // namespace holdfast::net

@@ -17,12 +17,12 @@ TEST(TaskGroup, JoinCancelsWhatWaitsAndOutlivesIt) {
   TaskGroup tasks(loop.get_executor());
   int cancelled = 0;
   const auto wait = [&]() -> asio::awaitable<void> {
-    const bool slept = co_await sleep_for(1h);
+    const bool slept = co_await pause(1h);
     if (!slept) cancelled += 1;
   };
   const auto main = [&]() -> asio::awaitable<void> {
     for (int i = 0; i < 3; ++i) tasks.spawn(wait());
-    co_await sleep_for(0s);
+    co_await pause(0s);
     co_await tasks.join();
   };
 

@@ -1,0 +1,203 @@
+// The SQLite store's file over its life: reopened, resumed, damaged, foreign, too new, taken.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "store/sqlite_store.h"
+#include "store/store_contract_fixture.h"
+#include "support/temp_dir.h"
+
+namespace holdfast::store {
+namespace {
+
+using testing::HasSubstr;
+
+class SqliteFile : public testing::Test {
+ protected:
+  Result<std::unique_ptr<SqliteStore>> open() {
+    return SqliteStore::open(io_.get_executor(), {.path = path_, .writer = writer_});
+  }
+  std::unique_ptr<SqliteStore> must_open() {
+    auto opened = open();
+    HF_CHECK(opened.ok(), opened.status().ToString());
+    return *std::move(opened);
+  }
+  Revision commit(Store& store, std::vector<Operation> operations) {
+    const auto revision = run(io_, store.commit(std::move(operations)));
+    HF_CHECK(revision.ok(), revision.status().ToString());
+    return *revision;
+  }
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void overwrite(size_t offset, const std::string& bytes) {
+    std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file << bytes;
+  }
+  // Fails to open with this code and this in its message, and leaves the file as it was.
+  void expect_refused(absl::StatusCode code, const std::string& message) {
+    const std::string before = bytes_of(path_);
+    const auto opened = open();
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.status().code(), code) << opened.status();
+    EXPECT_THAT(std::string(opened.status().message()), HasSubstr(message));
+    EXPECT_EQ(bytes_of(path_), before);
+  }
+  void fill() {
+    const auto store = must_open();
+    for (int i = 0; i < 200; ++i) {
+      commit(*store, {put("/key/" + std::to_string(i), std::string(1000, 'v'))});
+    }
+  }
+
+  test::TempDir dir_;
+  std::string path_ = dir_.file("store.db");
+  asio::io_context io_;
+  SqliteWriter::Options writer_;
+};
+
+TEST_F(SqliteFile, KeepsItemsRevisionsAndHistoryOverARestart) {
+  Revision first = 0;
+  {
+    const auto store = must_open();
+    first = commit(*store, {put("/a", "1")});
+    commit(*store, {put("/b", "2"), put("/c", "3")});
+    commit(*store, {erase("/a")});
+  }
+  const auto store = must_open();
+
+  EXPECT_EQ(run(io_, store->get("/b"))->value, "2");
+  EXPECT_EQ(run(io_, store->get("/a")).status().code(), absl::StatusCode::kNotFound);
+  auto watch = run(io_, store->watch(prefix_range("/"), first));
+  ASSERT_TRUE(watch.ok());
+  const auto seen = run(io_, (*watch)->next());
+  EXPECT_THAT(texts(*seen, first), testing::ElementsAre("put /b=2@1", "put /c=3@1", "delete /a@2"));
+  EXPECT_EQ(commit(*store, {put("/d", "4")}), first + 3);
+}
+
+TEST_F(SqliteFile, ForgetsOldHistoryByItself) {
+  writer_ = {.history = 10, .compact_every = 5};
+  const auto store = must_open();
+  Revision last = 0;
+  for (int i = 0; i < 40; ++i) last = commit(*store, {put("/a", std::to_string(i))});
+
+  EXPECT_EQ(run(io_, store->watch(prefix_range("/"), last - 30)).status().code(),
+            absl::StatusCode::kOutOfRange);
+  EXPECT_TRUE(run(io_, store->watch(prefix_range("/"), last - 5)).ok());
+}
+
+TEST_F(SqliteFile, KeepsItsRevisionWhenAllHistoryIsForgotten) {
+  Revision last = 0;
+  {
+    const auto store = must_open();
+    last = commit(*store, {put("/a", "1")});
+    ASSERT_TRUE(run(io_, store->compact(last)).ok());
+  }
+  const auto store = must_open();
+
+  EXPECT_EQ(commit(*store, {put("/a", "2")}), last + 1);
+}
+
+TEST_F(SqliteFile, RefusesAFileThatIsNotADatabase) {
+  std::ofstream(path_) << std::string(4096, 'x');
+
+  expect_refused(absl::StatusCode::kDataLoss, path_);
+}
+
+TEST_F(SqliteFile, RefusesAFileCutShort) {
+  std::ofstream(path_) << "SQLite format 3";
+
+  expect_refused(absl::StatusCode::kDataLoss, "left as it is");
+}
+
+TEST_F(SqliteFile, RefusesAnotherProgramsDatabase) {
+  auto other = SqliteDatabase::open(path_, SqliteDatabase::Mode::Create);
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(other->execute("CREATE TABLE theirs(x)").ok());
+
+  expect_refused(absl::StatusCode::kFailedPrecondition, "another program");
+}
+
+TEST_F(SqliteFile, RefusesAFileOfANewerVersion) {
+  fill();
+  overwrite(60, std::string("\0\0\0\x63", 4));
+
+  expect_refused(absl::StatusCode::kFailedPrecondition, "schema version 99");
+}
+
+TEST_F(SqliteFile, RefusesADamagedFile) {
+  fill();
+  const auto size = std::filesystem::file_size(path_);
+  for (size_t page = 4096 * 4; page + 4096 < size; page += 4096) {
+    overwrite(page, std::string(512, '\xa5'));
+  }
+
+  expect_refused(absl::StatusCode::kDataLoss, "damaged");
+}
+
+TEST_F(SqliteFile, RefusesATruncatedFile) {
+  fill();
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) / 2 / 4096 * 4096);
+
+  expect_refused(absl::StatusCode::kDataLoss, "damaged");
+}
+
+TEST_F(SqliteFile, RefusesALogWithoutItsFile) {
+  std::ofstream(path_ + "-wal") << "left over";
+
+  const auto opened = open();
+
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(bytes_of(path_ + "-wal"), "left over");
+}
+
+TEST_F(SqliteFile, ASecondProcessIsToldWhoHasIt) {
+  const auto store = must_open();
+
+  const auto second = open();
+
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(getpid())));
+}
+
+TEST_F(SqliteFile, AFolderThatIsNotThereIsNamed) {
+  path_ = dir_.file("no/such/folder/store.db");
+
+  EXPECT_THAT(std::string(open().status().message()), HasSubstr(path_));
+}
+
+TEST_F(SqliteFile, IsForItsOwnerOnly) {
+  const auto store = must_open();
+
+  const auto others = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  EXPECT_EQ(std::filesystem::status(path_).permissions() & others, std::filesystem::perms::none);
+}
+
+TEST_F(SqliteFile, RefusesWritesBeyondWhatMayWait) {
+  auto opened = SqliteStore::open(io_.get_executor(), {.path = path_, .max_pending_writes = 2});
+  ASSERT_TRUE(opened.ok());
+  int refused = 0;
+  const auto write = [&](int i) -> asio::awaitable<Status> {
+    const auto revision = co_await (*opened)->commit({put("/k" + std::to_string(i), "v")});
+    if (absl::IsResourceExhausted(revision.status())) refused += 1;
+    co_return revision.status();
+  };
+  int finished = 0;
+  for (int i = 0; i < 20; ++i) {
+    asio::co_spawn(io_, write(i), [&](std::exception_ptr, const Status&) { finished += 1; });
+  }
+
+  io_.run();
+
+  EXPECT_EQ(finished, 20);
+  EXPECT_EQ(refused, 17);  // one is being written, two wait
+  EXPECT_EQ((*opened)->stats().refused_when_full, 17u);
+}
+
+}  // namespace
+}  // namespace holdfast::store
