@@ -84,7 +84,7 @@ TEST(EtcdTls, OnlyAClientWithACertificateIsServed) {
        .scheme = "https",
        .tls = authority.tls(true)});
   EtcdOptions options = options_for(cluster);
-  options.request_timeout = 1500ms;
+  options.request_timeout = 800ms;
 
   options.tls = authority.tls(true);
   Session welcome(options);
@@ -154,7 +154,7 @@ TEST_F(EtcdAuth, AnExpiredOrForgottenTokenIsRenewed) {
   ASSERT_TRUE(first.ok()) << first.status();
   auto watch = *run(session.io, session.store.watch(KeyRange{}, *first));
 
-  std::this_thread::sleep_for(3s);
+  std::this_thread::sleep_for(2500ms);
   EXPECT_TRUE(session.write("b").ok()) << "after the token's life";
   EXPECT_EQ(run(session.io, watch->next())->at(0).item.key, "b");
   cluster_.kill(0);

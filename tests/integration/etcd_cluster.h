@@ -34,6 +34,8 @@ class EtcdCluster {
   // With its data; returns at once.
   void restart(size_t member);
   void wait_until_ready(size_t member) const;
+  // Whether it answers and has a leader.
+  bool ready(size_t member) const { return answers(members_[member]); }
 
   // The leader as one of the other members sees it.
   size_t leader() const;

