@@ -1,5 +1,5 @@
-// Fan-out of 2,000 events to 1,000 watchers: the core alone, the controller over gRPC, and etcd over
-// gRPC with the same watchers and writers.
+// Fan-out of 2,000 events to 1,000 watchers: the core alone, the controller over gRPC, and etcd
+// over gRPC with the same watchers and writers.
 //
 // Promise: at least twice etcd's delivered events per second, at a p99 delay below etcd's.
 #include <cstdio>
@@ -79,4 +79,6 @@ int main() {
 }  // namespace
 }  // namespace holdfast::bench
 
-int main() { return holdfast::bench::main(); }
+int main() {
+  return holdfast::bench::main();
+}

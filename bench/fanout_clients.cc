@@ -1,10 +1,15 @@
 #include "fanout_clients.h"
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <bit>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -27,9 +32,46 @@ std::string stamped() {
   return std::string(kStampBytes - text.size(), '0') + text + kPadding;
 }
 
-void record_stamp(DelayHistogram& delays, const std::string& text, int64_t now) {
-  delays.record(now - std::stoll(text.substr(0, kStampBytes)));
+// Where the stamp stands in a message: field numbers from the outside in. The client decodes no
+// more than that, so that what is measured is the servers.
+using Path = std::span<const uint64_t>;
+constexpr std::array<uint64_t, 4> kHoldfastPath = {1, 2, 2,
+                                                   5};     // events.resource.metadata.description
+constexpr std::array<uint64_t, 3> kEtcdPath = {11, 2, 5};  // events.kv.value
+
+uint64_t read_varint(std::string_view& bytes) {
+  uint64_t value = 0;
+  for (int shift = 0; !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes.front());
+    bytes.remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  return value;
 }
+
+// Calls `found` with every field at `path`. Only the wire types these messages have.
+template <typename Found>
+void each_field(std::string_view bytes, Path path, const Found& found) {
+  while (!bytes.empty()) {
+    const uint64_t tag = read_varint(bytes);
+    const uint64_t number = read_varint(bytes);
+    if ((tag & 7) == 0) continue;
+    const std::string_view field = bytes.substr(0, number);
+    bytes.remove_prefix(field.size());
+    if (tag >> 3 != path.front()) continue;
+    if (path.size() == 1) found(field);
+    if (path.size() > 1) each_field(field, path.subspan(1), found);
+  }
+}
+
+// How to watch one server.
+struct Target {
+  std::string watch_method;
+  std::string watch_request;
+  bool half_closes = false;  // the request is all the client says
+  Path path;
+};
 
 struct Progress {
   std::atomic<int> ready = 0;  // watchers whose stream is set up
@@ -48,76 +90,57 @@ std::vector<std::shared_ptr<grpc::Channel>> connect(const std::string& address, 
   return channels;
 }
 
-class HoldfastWatcher final : public grpc::ClientReadReactor<v1::WatchResponse> {
+// One stream, read as bytes. The first message says that it is set up.
+class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  HoldfastWatcher(v1::Events::Stub& stub, Progress& progress) : progress_(progress) {
-    request_.add_kinds()->set_kind("agent");
-    stub.async()->Watch(&context_, &request_, this);
+  Watcher(grpc::GenericStub& stub, const Target& target, Progress& progress)
+      : path_(target.path), progress_(progress) {
+    const grpc::Slice slice(target.watch_request);
+    request_ = grpc::ByteBuffer(&slice, 1);
+    stub.PrepareBidiStreamingCall(&context_, target.watch_method, {}, this);
+    if (target.half_closes) StartWriteLast(&request_, {});
+    if (!target.half_closes) StartWrite(&request_);
     StartRead(&response_);
     StartCall();
   }
   void OnReadDone(bool ok) override {
     if (!ok) return;
     const int64_t now = now_nanoseconds();
-    for (const v1::Event& event : response_.events()) {
-      if (event.type() == v1::EVENT_TYPE_INIT) {
-        progress_.ready += 1;
-      } else {
-        record_stamp(progress_.delays, event.resource().metadata().description(), now);
-      }
-    }
+    grpc::Slice slice;
+    HF_CHECK(response_.DumpToSingleSlice(&slice).ok(), "a message has bytes");
+    const std::string_view bytes(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    if (!ready_) progress_.ready += 1;
+    ready_ = true;
+    each_field(bytes, path_, [&](std::string_view text) {
+      int64_t sent = 0;
+      std::from_chars(text.data(), text.data() + kStampBytes, sent);
+      progress_.delays.record(now - sent);
+    });
     StartRead(&response_);
   }
   void OnDone(const grpc::Status& /*status*/) override { progress_.done += 1; }
   void cancel() { context_.TryCancel(); }
 
  private:
+  Path path_;
   Progress& progress_;
+  bool ready_ = false;
   grpc::ClientContext context_;
-  v1::WatchRequest request_;
-  v1::WatchResponse response_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
 };
 
-class EtcdWatcher final
-    : public grpc::ClientBidiReactor<etcdserverpb::WatchRequest, etcdserverpb::WatchResponse> {
- public:
-  EtcdWatcher(etcdserverpb::Watch::Stub& stub, Progress& progress) : progress_(progress) {
-    request_.mutable_create_request()->set_key("/agent/");
-    request_.mutable_create_request()->set_range_end("/agent0");
-    stub.async()->Watch(&context_, this);
-    StartWrite(&request_);
-    StartRead(&response_);
-    StartCall();
-  }
-  void OnReadDone(bool ok) override {
-    if (!ok) return;
-    const int64_t now = now_nanoseconds();
-    if (response_.created()) progress_.ready += 1;
-    for (const auto& event : response_.events()) {
-      record_stamp(progress_.delays, event.kv().value(), now);
-    }
-    StartRead(&response_);
-  }
-  void OnDone(const grpc::Status& /*status*/) override { progress_.done += 1; }
-  void cancel() { context_.TryCancel(); }
-
- private:
-  Progress& progress_;
-  grpc::ClientContext context_;
-  etcdserverpb::WatchRequest request_;
-  etcdserverpb::WatchResponse response_;
-};
-
-template <typename Watcher, typename Service, typename Put>
-FanOutResult measure(const std::string& address, const FanOutLoad& load, const Put& put) {
+template <typename Put>
+FanOutResult measure(const std::string& address, const FanOutLoad& load, const Target& target,
+                     const Put& put) {
   Progress progress;
-  std::vector<std::unique_ptr<typename Service::Stub>> stubs;
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
   for (const auto& channel : connect(address, load.connections)) {
-    stubs.push_back(Service::NewStub(channel));
+    stubs.push_back(std::make_unique<grpc::GenericStub>(channel));
   }
   std::vector<std::unique_ptr<Watcher>> watchers;
   for (int i = 0; i < load.watchers; ++i) {
-    watchers.push_back(std::make_unique<Watcher>(*stubs[i % stubs.size()], progress));
+    watchers.push_back(std::make_unique<Watcher>(*stubs[i % stubs.size()], target, progress));
   }
   HF_CHECK(test::eventually([&] { return progress.ready == load.watchers; }, kPatience),
            "every watcher is set up");
@@ -146,9 +169,11 @@ FanOutResult measure(const std::string& address, const FanOutLoad& load, const P
 
 }  // namespace
 
+// Sixteen buckets for each doubling of the microseconds.
 void DelayHistogram::record(int64_t nanoseconds) {
-  const double micros = static_cast<double>(std::max<int64_t>(nanoseconds, 1000)) / 1e3;
-  const auto bucket = static_cast<size_t>(std::log(micros) / std::log(1.06));
+  const auto sixteenths = static_cast<uint64_t>(std::max<int64_t>(nanoseconds, 1000) * 16 / 1000);
+  const int doublings = std::bit_width(sixteenths) - 5;
+  const size_t bucket = static_cast<size_t>(doublings) * 16 + (sixteenths >> doublings) - 16;
   buckets_[std::min(bucket, buckets_.size() - 1)].fetch_add(1, std::memory_order_relaxed);
   count_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -158,7 +183,8 @@ double DelayHistogram::percentile_ms(double share) const {
   uint64_t seen = 0;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     seen += buckets_[i].load();
-    if (seen >= wanted) return std::pow(1.06, static_cast<double>(i) + 0.5) / 1e3;
+    if (seen < wanted) continue;
+    return std::ldexp(1.0 + static_cast<double>(i % 16) / 16, static_cast<int>(i / 16)) / 1e3;
   }
   return 0;
 }
@@ -178,10 +204,17 @@ FanOutResult measure_holdfast(const FanOutLoad& load) {
     request.mutable_resource()->mutable_metadata()->set_description(stamped());
     request.mutable_resource()->mutable_agent();
     v1::Resource response;
-    const grpc::Status status = v1::Resources::NewStub(channel)->Upsert(&context, request, &response);
+    const grpc::Status status =
+        v1::Resources::NewStub(channel)->Upsert(&context, request, &response);
     HF_CHECK(status.ok(), status.error_message());
   };
-  return measure<HoldfastWatcher, v1::Events>(server->address(), load, put);
+  v1::WatchRequest watch;
+  watch.add_kinds()->set_kind("agent");
+  const Target target{.watch_method = "/holdfast.v1.Events/Watch",
+                      .watch_request = watch.SerializeAsString(),
+                      .half_closes = true,
+                      .path = kHoldfastPath};
+  return measure(server->address(), load, target, put);
 }
 
 FanOutResult measure_etcd(const FanOutLoad& load) {
@@ -196,7 +229,14 @@ FanOutResult measure_etcd(const FanOutLoad& load) {
         etcdserverpb::KV::NewStub(channel)->Put(&context, request, &response);
     HF_CHECK(status.ok(), status.error_message());
   };
-  return measure<EtcdWatcher, etcdserverpb::Watch>(server->address(), load, put);
+  etcdserverpb::WatchRequest watch;
+  watch.mutable_create_request()->set_key("/agent/");
+  watch.mutable_create_request()->set_range_end("/agent0");
+  const Target target{.watch_method = "/etcdserverpb.Watch/Watch",
+                      .watch_request = watch.SerializeAsString(),
+                      .half_closes = false,
+                      .path = kEtcdPath};
+  return measure(server->address(), load, target, put);
 }
 
 }  // namespace holdfast::bench

@@ -14,8 +14,8 @@ std::unique_ptr<Server> Server::etcd() {
   const std::string client = "http://" + server->address_;
   const std::string peer = "http://127.0.0.1:" + std::to_string(ports[1]);
   server->process_ = std::make_unique<test::ChildProcess>(test::ChildOptions{
-      .arguments = {"etcd", "--data-dir", server->dir_.file("etcd"), "--listen-client-urls",
-                    client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
+      .arguments = {"etcd", "--data-dir", server->dir_.file("etcd"), "--listen-client-urls", client,
+                    "--advertise-client-urls", client, "--listen-peer-urls", peer,
                     "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer},
       .output_file = server->dir_.file("log")});
   server->wait_until_it_answers();
@@ -25,10 +25,10 @@ std::unique_ptr<Server> Server::etcd() {
 std::unique_ptr<Server> Server::holdfast() {
   std::unique_ptr<Server> server(new Server());
   server->address_ = "127.0.0.1:" + std::to_string(test::free_ports(1)[0]);
-  server->process_ = std::make_unique<test::ChildProcess>(test::ChildOptions{
-      .arguments = {HF_BIN_DIR "/holdfastd", "controller", "--data-dir",
-                    server->dir_.file("data"), "--listen", server->address_},
-      .output_file = server->dir_.file("log")});
+  server->process_ = std::make_unique<test::ChildProcess>(
+      test::ChildOptions{.arguments = {HF_BIN_DIR "/holdfastd", "controller", "--data-dir",
+                                       server->dir_.file("data"), "--listen", server->address_},
+                         .output_file = server->dir_.file("log")});
   server->wait_until_it_answers();
   return server;
 }

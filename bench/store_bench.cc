@@ -2,10 +2,10 @@
 // and etcd (one member, its defaults) over gRPC. Every put is synced to disk before its answer.
 //
 // Promise: with 64 writers the SQLite store does at least etcd's puts.
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <atomic>
 #include <cstdio>
 #include <thread>
 
@@ -139,4 +139,6 @@ int main() {
 }  // namespace
 }  // namespace holdfast::bench
 
-int main() { return holdfast::bench::main(); }
+int main() {
+  return holdfast::bench::main();
+}

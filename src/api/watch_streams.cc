@@ -4,6 +4,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "rpc/status.h"
 
@@ -51,6 +53,7 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
   }
 
   events::WatcherId watcher = 0;  // 0: none
+  bool due = false;               // stands in due_
   bool writing = false;
   bool finished = false;
   grpc::ByteBuffer buffer;
@@ -61,8 +64,13 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
 };
 
 WatchStreams::WatchStreams(const asio::any_io_executor& loop, events::FanOut& fan_out,
-                           events::WatchLimits limits)
-    : loop_(loop), fan_out_(fan_out), limits_(limits) {}
+                           const Clock& clock, WatchStreamsOptions options)
+    : loop_(loop),
+      fan_out_(fan_out),
+      clock_(clock),
+      options_(options),
+      pace_(options.pace),
+      next_round_(loop) {}
 
 WatchStreams::~WatchStreams() {
   HF_CHECK(streams_.empty(), "streams end before their owner");
@@ -71,10 +79,10 @@ WatchStreams::~WatchStreams() {
 grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchStreams::open(const grpc::ByteBuffer* request) {
   auto stream = std::make_unique<Stream>(*this);
   Stream* raw = stream.get();
-  asio::post(loop_,
-             [this, stream = std::move(stream), parsed = parse(*request, limits_)]() mutable {
-               start(std::move(stream), parsed);
-             });
+  asio::post(loop_, [this, stream = std::move(stream),
+                     parsed = parse(*request, options_.limits)]() mutable {
+    start(std::move(stream), parsed);
+  });
   return raw;
 }
 
@@ -91,6 +99,32 @@ void WatchStreams::start(std::unique_ptr<Stream> owned,
   pump(stream);
 }
 
+void WatchStreams::make_due(Stream& stream) {
+  if (stream.due || stream.finished) return;
+  stream.due = true;
+  due_.push_back(&stream);
+  if (round_is_set_) return;
+  round_is_set_ = true;
+  const Time now = clock_.now();
+  next_round_.expires_after(pace_.next_round(now) - now);
+  next_round_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) run_round();
+  });
+}
+
+void WatchStreams::run_round() {
+  round_is_set_ = false;
+  std::vector<Stream*> round;
+  round.swap(due_);
+  const Time start = clock_.now();
+  for (Stream* stream : round) {
+    if (stream == nullptr) continue;
+    stream->due = false;
+    pump(*stream);
+  }
+  pace_.round_done(start, clock_.now());
+}
+
 void WatchStreams::pump(Stream& stream) {
   if (stream.writing || stream.finished) return;
   const events::Taken taken = fan_out_.take(stream.watcher);
@@ -105,14 +139,14 @@ void WatchStreams::pump(Stream& stream) {
 void WatchStreams::wake(const std::vector<events::WatcherId>& ids) {
   for (const events::WatcherId id : ids) {
     const auto found = by_watcher_.find(id);
-    if (found != by_watcher_.end()) pump(*found->second);
+    if (found != by_watcher_.end()) make_due(*found->second);
   }
 }
 
 void WatchStreams::on_write_done(Stream& stream, bool ok) {
   stream.writing = false;
   stream.buffer.Clear();
-  if (ok) return pump(stream);
+  if (ok) return make_due(stream);
   finish(stream, absl::CancelledError("the watcher is gone"));
 }
 
@@ -136,6 +170,7 @@ void WatchStreams::forget(Stream& stream) {
 
 void WatchStreams::shut_down() {
   shut_down_ = true;
+  next_round_.cancel();
   for (const auto& [stream, owned] : streams_) {
     finish(*stream, absl::UnavailableError("the controller is stopping"));
   }

@@ -1,29 +1,39 @@
 // Watch calls on the wire: one message in flight per stream, each a shared encoded batch of the
 // fan-out. gRPC's threads only post to the loop; everything else happens on the loop.
 //
-//   append ─► wake ─► take ─► StartWrite ··· OnWriteDone ─► take ─► ... until nothing is due
+//   append ─► wake ─► due ─► round: take, StartWrite ··· OnWriteDone ─► due ─► ... until nothing is
+//
+// Rounds are paced (events/pace.h): what happens between two of them travels in one message.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "events/fan_out.h"
+#include "events/pace.h"
 #include "events/watch_request.h"
 
 namespace holdfast::api {
 
 namespace asio = boost::asio;
 
+struct WatchStreamsOptions {
+  events::WatchLimits limits;
+  events::PaceOptions pace;
+};
+
 class WatchStreams {
  public:
-  WatchStreams(const asio::any_io_executor& loop, events::FanOut& fan_out,
-               events::WatchLimits limits);
+  WatchStreams(const asio::any_io_executor& loop, events::FanOut& fan_out, const Clock& clock,
+               WatchStreamsOptions options);
   // Requires: the server was shut down and the loop ran dry since.
   ~WatchStreams();
 
@@ -39,6 +49,8 @@ class WatchStreams {
  private:
   class Stream;
   void start(std::unique_ptr<Stream> stream, const Result<events::WatchRequest>& request);
+  void make_due(Stream& stream);
+  void run_round();
   void pump(Stream& stream);
   void on_write_done(Stream& stream, bool ok);
   void on_cancel(Stream& stream);
@@ -47,7 +59,12 @@ class WatchStreams {
 
   asio::any_io_executor loop_;
   events::FanOut& fan_out_;
-  events::WatchLimits limits_;
+  const Clock& clock_;
+  WatchStreamsOptions options_;
+  events::Pace pace_;
+  asio::steady_timer next_round_;
+  std::vector<Stream*> due_;
+  bool round_is_set_ = false;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<events::WatcherId, Stream*> by_watcher_;
   bool shut_down_ = false;

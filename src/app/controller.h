@@ -30,7 +30,7 @@ struct ControllerOptions {
   std::vector<std::string> etcd_endpoints;
   std::vector<std::string> listen;  // besides the unix socket in data_dir
   events::FanOutOptions fan_out;
-  events::WatchLimits watch_limits;
+  api::WatchStreamsOptions watches;
   api::ResourceLimits resource_limits;
   Duration expiry_period = std::chrono::seconds(1);
 };
