@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
@@ -14,6 +13,7 @@
 
 #include "app/controller.h"
 #include "app/paths.h"
+#include "base/check.h"
 #include "base/log.h"
 
 namespace holdfast::app {
@@ -49,7 +49,9 @@ int run_controller(ControllerOptions options) {
   for (const std::string& address : (*controller)->addresses()) {
     log::info("controller ready", {{"address", address}});
   }
-  asio::co_spawn(loop, stop_on_signal(loop, **controller), asio::detached);
+  asio::co_spawn(loop, stop_on_signal(loop, **controller), [](const std::exception_ptr& thrown) {
+    HF_CHECK(thrown == nullptr, "stopping does not throw");
+  });
   loop.run();
   log::info("stopped");
   return 0;

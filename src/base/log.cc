@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 4> kNames = {"debug", "info", "warn", "er
 
 struct Sink {
   std::atomic<Format> format{isatty(STDERR_FILENO) != 0 ? Format::Logfmt : Format::Json};
-  std::shared_ptr<spdlog::logger> logger = [] {
+  std::shared_ptr<spdlog::logger> logger = [] {  // tidy: shared, spdlog asks for it
     auto made = std::make_shared<spdlog::logger>("holdfast",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->flush_on(spdlog::level::trace);

@@ -1,3 +1,4 @@
+// holdfast apply: resources from files into the controller.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>

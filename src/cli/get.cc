@@ -1,3 +1,4 @@
+// holdfast get, holdfast delete: resources by kind and name.
 #include <fmt/format.h>
 
 #include "base/bytes.h"
@@ -46,8 +47,8 @@ void print_table(resource::Kind kind, const std::vector<v1::Resource>& resources
     paths.push_back(column.path);
   }
   if (wide) {
-    headers.insert(headers.end(), {"REVISION", "LABELS"});
-    paths.insert(paths.end(), {"metadata.revision", "metadata.labels"});
+    headers.emplace_back("REVISION");
+    paths.push_back("metadata.revision");
   }
   std::vector<Row> rows;
   for (const v1::Resource& one : resources) {

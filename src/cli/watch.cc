@@ -1,3 +1,4 @@
+// holdfast watch: changes as they happen.
 #include <fmt/format.h>
 
 #include <cstdio>

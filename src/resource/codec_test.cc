@@ -133,7 +133,8 @@ TEST(Codec, NeverPrintsWhatATerminalObeys) {
 
 TEST(Codec, TakesFieldNamesInBothSpellings) {
   const v1::Resource web = read_one(
-      R"({"kind": "Service", "spec": {"zoneCapacity": {"a": "7"}, "when_full": "WHEN_FULL_QUEUE"}})");
+      R"({"kind": "Service",
+          "spec": {"zoneCapacity": {"a": "7"}, "when_full": "WHEN_FULL_QUEUE"}})");
 
   EXPECT_EQ(web.service().zone_capacity().at("a"), 7u);
   EXPECT_EQ(web.service().when_full(), v1::WHEN_FULL_QUEUE);

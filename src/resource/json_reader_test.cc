@@ -1,3 +1,4 @@
+// The JSON reader: what it takes, what it refuses, and where.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -109,7 +109,7 @@ class BidiStream {
           end_sender(std::move(end)) {}
 
     // The hold keeps gRPC from ending the stream between our operations.
-    void begin(std::shared_ptr<Reactor> reactor) {
+    void begin(std::shared_ptr<Reactor> reactor) {  // tidy: shared with gRPC
       self = std::move(reactor);
       this->AddHold();
       this->StartCall();
@@ -118,7 +118,7 @@ class BidiStream {
     void OnWriteDone(bool ok) override { write_sender.deliver(ok); }
     void OnDone(const grpc::Status& status) override {
       end_sender.deliver(status);
-      const std::shared_ptr<Reactor> last = std::move(self);
+      const std::shared_ptr<Reactor> last = std::move(self);  // tidy: shared with gRPC
     }
 
     grpc::ClientContext context;
@@ -127,7 +127,7 @@ class BidiStream {
     typename Handoff<bool>::Sender read_sender;
     typename Handoff<bool>::Sender write_sender;
     Handoff<grpc::Status>::Sender end_sender;
-    std::shared_ptr<Reactor> self;
+    std::shared_ptr<Reactor> self;  // tidy: shared with gRPC
   };
 
   // gRPC may still be using the message of the operation nobody waits for any more.
@@ -146,7 +146,7 @@ class BidiStream {
   Handoff<bool> read_done_;
   Handoff<bool> write_done_;
   Handoff<grpc::Status> done_;
-  std::shared_ptr<Reactor> reactor_;
+  std::shared_ptr<Reactor> reactor_;  // tidy: shared with gRPC
   std::optional<Status> finished_;
   bool held_ = false;
   bool released_ = false;

@@ -48,7 +48,7 @@ class Handoff {
       std::optional<T> value;
       asio::steady_timer* timer = nullptr;  // null once the coroutine's end is gone
     };
-    std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+    std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();  // tidy: shared by two threads
   };
 
   explicit Handoff(asio::any_io_executor executor)

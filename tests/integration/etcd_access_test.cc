@@ -8,11 +8,11 @@
 
 #include <fstream>
 #include <optional>
-#include <thread>
 
 #include "integration/etcd_cluster.h"
 #include "store/etcd_store.h"
 #include "store/store_contract_fixture.h"
+#include "support/eventually.h"
 #include "support/free_ports.h"
 
 namespace holdfast::store {
@@ -154,7 +154,7 @@ TEST_F(EtcdAuth, AnExpiredOrForgottenTokenIsRenewed) {
   ASSERT_TRUE(first.ok()) << first.status();
   auto watch = *run(session.io, session.store.watch(KeyRange{}, *first));
 
-  std::this_thread::sleep_for(2500ms);
+  let_pass(2500ms);
   EXPECT_TRUE(session.write("b").ok()) << "after the token's life";
   EXPECT_EQ(run(session.io, watch->next())->at(0).item.key, "b");
   cluster_.kill(0);

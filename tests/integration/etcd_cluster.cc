@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <thread>
-
 #include "base/check.h"
 #include "etcd/etcd.grpc.pb.h"
+#include "support/eventually.h"
 #include "support/free_ports.h"
 
 namespace holdfast::test {
@@ -62,11 +61,8 @@ void EtcdCluster::restart(size_t member) {
 }
 
 void EtcdCluster::wait_until_ready(size_t member) const {
-  const auto deadline = steady_clock::now() + seconds(30);
-  while (!answers(members_[member])) {
-    HF_CHECK(steady_clock::now() < deadline, "etcd is ready within 30 seconds");
-    std::this_thread::sleep_for(milliseconds(20));
-  }
+  HF_CHECK(eventually([&] { return answers(members_[member]); }, seconds(30)),
+           "etcd is ready within 30 seconds");
 }
 
 bool EtcdCluster::answers(const Member& member) const {
@@ -83,25 +79,26 @@ bool EtcdCluster::answers(const Member& member) const {
   return status.ok() || status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
 }
 
+// A member names the leader by its id, so the leader is the one that names itself.
+bool EtcdCluster::leads(const Member& member) const {
+  const auto channel = rpc::make_channel(member.endpoint, {.tls = options_.tls});
+  const auto maintenance = etcdserverpb::Maintenance::NewStub(channel);
+  etcdserverpb::StatusResponse response;
+  grpc::ClientContext context;
+  set_deadline(context, milliseconds(1000));
+  const grpc::Status status = maintenance->Status(&context, {}, &response);
+  return status.ok() && response.leader() != 0 &&
+         response.leader() == response.header().member_id();
+}
+
 size_t EtcdCluster::leader() const {
-  const auto deadline = steady_clock::now() + seconds(20);
-  while (steady_clock::now() < deadline) {
-    for (size_t i = 0; i < members_.size(); ++i) {
-      const auto channel = rpc::make_channel(members_[i].endpoint, {.tls = options_.tls});
-      const auto maintenance = etcdserverpb::Maintenance::NewStub(channel);
-      etcdserverpb::StatusResponse response;
-      grpc::ClientContext context;
-      set_deadline(context, milliseconds(1000));
-      const grpc::Status status = maintenance->Status(&context, {}, &response);
-      // A member names the leader by its id, so the leader is the one that names itself.
-      if (status.ok() && response.leader() != 0 &&
-          response.leader() == response.header().member_id()) {
-        return i;
-      }
-    }
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  HF_CHECK(false, "an etcd cluster has a leader within 20 seconds");
+  auto found = members_.end();
+  const auto look = [&] {
+    found = std::ranges::find_if(members_, [&](const Member& member) { return leads(member); });
+    return found != members_.end();
+  };
+  HF_CHECK(eventually(look, seconds(20)), "an etcd cluster has a leader within 20 seconds");
+  return static_cast<size_t>(found - members_.begin());
 }
 
 }  // namespace holdfast::test

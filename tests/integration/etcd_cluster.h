@@ -48,6 +48,7 @@ class EtcdCluster {
   };
 
   bool answers(const Member& member) const;
+  bool leads(const Member& member) const;
 
   EtcdClusterOptions options_;
   TempDir folder_;

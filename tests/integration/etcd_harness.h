@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 #include <boost/asio/io_context.hpp>
 
-#include <thread>
-
 #include "integration/etcd_cluster.h"
 #include "store/etcd_store.h"
 #include "store/store_contract.h"
+#include "support/eventually.h"
 
 namespace holdfast::test {
 
@@ -25,7 +24,7 @@ class EtcdHarness final : public store::StoreHarness {
   WallTime now() const override { return clock_.wall_now(); }
   std::chrono::milliseconds short_life() const override { return std::chrono::milliseconds(1200); }
   void pass(WallTime when) override {
-    if (when > now()) std::this_thread::sleep_for(when - now());
+    if (when > now()) let_pass(when - now());
   }
 
  private:

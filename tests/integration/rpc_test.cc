@@ -11,12 +11,12 @@
 
 #include <atomic>
 #include <optional>
-#include <thread>
 
 #include "etcd/etcd.grpc.pb.h"
 #include "rpc/bidi_stream.h"
 #include "rpc/call.h"
 #include "rpc/channel.h"
+#include "support/eventually.h"
 
 namespace holdfast::rpc {
 namespace {
@@ -71,7 +71,7 @@ class Server final : public etcdserverpb::KV::Service, public etcdserverpb::Watc
 
  private:
   void wait_until_cancelled(grpc::ServerContext& context) {
-    while (!context.IsCancelled()) std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(test::eventually([&] { return context.IsCancelled(); }, 20s));
     gave_up_ += 1;
   }
 
@@ -100,8 +100,7 @@ class RpcTest : public testing::Test {
   }
 
   void wait_for_server_to_notice(int count) {
-    for (int i = 0; i < 5000 && server_.gave_up() < count; ++i) std::this_thread::sleep_for(1ms);
-    EXPECT_EQ(server_.gave_up(), count);
+    EXPECT_TRUE(test::eventually([&] { return server_.gave_up() == count; }, 5s));
   }
 
   Server server_;
