@@ -15,6 +15,9 @@ find_package(GTest REQUIRED)
 
 add_library(hf_asio INTERFACE)
 target_link_libraries(hf_asio INTERFACE Boost::headers Threads::Threads)
-# Coroutines only, one epoll loop per thread; no deprecated spellings.
+# Asio's own functions are compiled once, in hf_asio_impl, instead of in every file.
 target_compile_definitions(hf_asio INTERFACE BOOST_ASIO_NO_DEPRECATED
-  BOOST_ASIO_HAS_CO_AWAIT BOOST_ASIO_HAS_STD_COROUTINE)
+  BOOST_ASIO_HAS_CO_AWAIT BOOST_ASIO_HAS_STD_COROUTINE BOOST_ASIO_SEPARATE_COMPILATION)
+add_library(hf_asio_impl STATIC ${CMAKE_SOURCE_DIR}/cmake/asio_impl.cc)
+target_link_libraries(hf_asio_impl PRIVATE hf_asio)
+target_link_libraries(hf_asio INTERFACE $<LINK_ONLY:hf_asio_impl>)
