@@ -17,7 +17,7 @@ constexpr int kRounds = 3;
 FanOutResult in_process(const FanOutLoad& load) {
   const events::WatchKind agents{.kind = "agent"};
   events::FanOut fan_out({}, {agents});
-  fan_out.init({agents}, 1);
+  fan_out.init({agents}, 1, 1);
   for (int i = 0; i < load.watchers; ++i) {
     const auto id = fan_out.add({.kinds = {agents}});
     fan_out.take(*id);

@@ -48,8 +48,17 @@ asio::awaitable<void> FeedService::run() {
 
 asio::awaitable<Status> FeedService::follow() {
   CO_TRY(const store::RangeResult now, co_await store_.range({store::prefix_range("/"), 1}));
-  CO_TRY(watch_, co_await store_.watch(store::prefix_range("/"), now.revision));
-  wake_(fan_out_.init(every_kind(), now.revision));
+  // As much of the past as the store still has and the fan-out keeps, so that watchers of an
+  // earlier run can resume.
+  store::Revision from = std::max<store::Revision>(0, now.revision - options_.resumable_revisions);
+  Result<std::unique_ptr<store::Watch>> opened =
+      co_await store_.watch(store::prefix_range("/"), from);
+  if (absl::IsOutOfRange(opened.status())) {
+    from = now.revision;
+    opened = co_await store_.watch(store::prefix_range("/"), from);
+  }
+  CO_TRY(watch_, std::move(opened));
+  wake_(fan_out_.init(every_kind(), from, now.revision));
   while (!stopped_) {
     CO_TRY(const std::vector<store::Change> changes, co_await watch_->next());
     std::vector<events::Event> batch;

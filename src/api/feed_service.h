@@ -21,8 +21,17 @@ class FeedService {
  public:
   using Wake = std::function<void(const std::vector<events::WatcherId>&)>;
 
-  FeedService(store::Store& store, events::FanOut& fan_out, const Clock& clock, Wake wake)
-      : store_(store), fan_out_(fan_out), clock_(clock), wake_(std::move(wake)) {}
+  struct Options {
+    store::Revision resumable_revisions = 4'096;  // read anew when the feed starts
+  };
+
+  FeedService(store::Store& store, events::FanOut& fan_out, const Clock& clock, Wake wake,
+              Options options)
+      : store_(store),
+        fan_out_(fan_out),
+        clock_(clock),
+        wake_(std::move(wake)),
+        options_(options) {}
 
   // Until cancelled.
   asio::awaitable<void> run();
@@ -38,6 +47,7 @@ class FeedService {
   events::FanOut& fan_out_;
   const Clock& clock_;
   Wake wake_;
+  Options options_;
   std::unique_ptr<store::Watch> watch_;
   bool stopped_ = false;
 };

@@ -54,6 +54,8 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
 
   events::WatcherId watcher = 0;  // 0: none
   bool due = false;               // stands in due_
+  bool starting = false;          // a coroutine will add it; not finished before that
+  bool cancelled = false;
   bool writing = false;
   bool finished = false;
   grpc::ByteBuffer buffer;
@@ -63,14 +65,16 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
   asio::executor_work_guard<asio::any_io_executor> guard_;
 };
 
-WatchStreams::WatchStreams(const asio::any_io_executor& loop, events::FanOut& fan_out,
-                           const Clock& clock, WatchStreamsOptions options)
+WatchStreams::WatchStreams(const asio::any_io_executor& loop, store::Store& store,
+                           events::FanOut& fan_out, const Clock& clock, WatchStreamsOptions options)
     : loop_(loop),
+      store_(store),
       fan_out_(fan_out),
       clock_(clock),
       options_(options),
       pace_(options.pace),
-      next_round_(loop) {}
+      next_round_(loop),
+      starting_(loop) {}
 
 WatchStreams::~WatchStreams() {
   HF_CHECK(streams_.empty(), "streams end before their owner");
@@ -92,7 +96,23 @@ void WatchStreams::start(std::unique_ptr<Stream> owned,
   streams_.emplace(&stream, std::move(owned));
   if (shut_down_) return finish(stream, absl::UnavailableError("the controller is stopping"));
   if (!request.ok()) return finish(stream, request.status());
-  const Result<events::WatcherId> added = fan_out_.add(*request);
+  // A client may know of a revision before its event comes by here.
+  if (request->after_revision <= fan_out_.latest()) return add(stream, *request);
+  stream.starting = true;
+  starting_.spawn(add_at_latest(stream, *request));
+}
+
+asio::awaitable<void> WatchStreams::add_at_latest(Stream& stream, events::WatchRequest request) {
+  const Result<store::RangeResult> now = co_await store_.range({store::prefix_range("/"), 1});
+  stream.starting = false;
+  if (!now.ok()) co_return finish(stream, now.status());
+  fan_out_.note_latest(now->revision);
+  add(stream, request);
+}
+
+void WatchStreams::add(Stream& stream, const events::WatchRequest& request) {
+  if (stream.cancelled) return finish(stream, absl::CancelledError("the watcher is gone"));
+  const Result<events::WatcherId> added = fan_out_.add(request);
   if (!added.ok()) return finish(stream, added.status());
   stream.watcher = *added;
   by_watcher_.emplace(*added, &stream);
@@ -151,11 +171,12 @@ void WatchStreams::on_write_done(Stream& stream, bool ok) {
 }
 
 void WatchStreams::on_cancel(Stream& stream) {
+  stream.cancelled = true;
   finish(stream, absl::CancelledError("the watcher is gone"));
 }
 
 void WatchStreams::finish(Stream& stream, const Status& status) {
-  if (stream.finished) return;
+  if (stream.finished || stream.starting) return;
   stream.finished = true;
   if (stream.watcher != 0) {
     by_watcher_.erase(stream.watcher);
@@ -165,12 +186,14 @@ void WatchStreams::finish(Stream& stream, const Status& status) {
 }
 
 void WatchStreams::forget(Stream& stream) {
+  if (stream.due) std::ranges::replace(due_, &stream, nullptr);
   streams_.erase(&stream);
 }
 
-void WatchStreams::shut_down() {
+asio::awaitable<void> WatchStreams::shut_down() {
   shut_down_ = true;
   next_round_.cancel();
+  co_await starting_.join();
   for (const auto& [stream, owned] : streams_) {
     finish(*stream, absl::UnavailableError("the controller is stopping"));
   }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <filesystem>
 
 #include "base/log.h"
@@ -16,12 +17,15 @@ namespace {
 
 constexpr size_t kExpireAtOnce = 128;
 
-// gRPC's own addresses are lenient; a name that is not on this machine must not slip through while
-// there are no certificates.
+// Without certificates, only what cannot be reached from another machine.
 Status check_loopback(const std::string& address) {
-  const bool loopback = address.starts_with("127.") || address.starts_with("localhost:") ||
-                        address.starts_with("[::1]:");
-  if (loopback) return absl::OkStatus();
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  boost::system::error_code error;
+  const asio::ip::address parsed = asio::ip::make_address(host, error);
+  if (address.rfind(':') != std::string::npos && !error && parsed.is_loopback()) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(fmt::format(
       "--listen {}: only loopback addresses (127.0.0.1:PORT, [::1]:PORT) can be served without "
       "certificates",
@@ -50,11 +54,10 @@ Result<std::unique_ptr<store::Store>> open_store(const asio::any_io_executor& lo
     case StoreType::Etcd:
       break;
   }
-  if (options.etcd_endpoints.empty()) {
+  if (options.etcd.endpoints.empty()) {
     return absl::InvalidArgumentError("--store etcd needs at least one --etcd-endpoint HOST:PORT");
   }
-  return std::make_unique<store::EtcdStore>(
-      loop, store::EtcdOptions{.endpoints = options.etcd_endpoints}, clock);
+  return std::make_unique<store::EtcdStore>(loop, options.etcd, clock);
 }
 
 }  // namespace
@@ -63,23 +66,25 @@ Result<std::unique_ptr<Controller>> Controller::start(asio::io_context& loop, co
                                                       ControllerOptions options) {
   for (const std::string& address : options.listen) TRY_OK(check_loopback(address));
   TRY_OK(make_data_dir(options.data_dir));
+  TRY(store::FileLock lock, store::FileLock::acquire(options.data_dir + "/controller"));
   TRY(std::unique_ptr<store::Store> store, open_store(loop.get_executor(), options, clock));
   std::unique_ptr<Controller> controller(
-      new Controller(loop, clock, std::move(options), std::move(store)));
+      new Controller(loop, clock, std::move(options), std::move(lock), std::move(store)));
   TRY_OK(controller->listen());
   return controller;
 }
 
 Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options,
-                       std::unique_ptr<store::Store> store)
+                       store::FileLock lock, std::unique_ptr<store::Store> store)
     : loop_(loop.get_executor()),
       clock_(clock),
       options_(std::move(options)),
+      lock_(std::move(lock)),
       store_(std::move(store)),
       fan_out_(options_.fan_out, api::every_kind()),
       resources_(*store_, options_.resource_limits),
-      watches_(loop_, fan_out_, clock_, options_.watches),
-      feed_(*store_, fan_out_, clock_, [this](const auto& ids) { watches_.wake(ids); }),
+      watches_(loop_, *store_, fan_out_, clock_, options_.watches),
+      feed_(*store_, fan_out_, clock_, [this](const auto& ids) { watches_.wake(ids); }, {}),
       tasks_(loop_) {}
 
 Status Controller::listen() {

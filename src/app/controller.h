@@ -16,6 +16,8 @@
 #include "base/result.h"
 #include "events/fan_out.h"
 #include "net/task_group.h"
+#include "store/etcd_options.h"
+#include "store/file_lock.h"
 #include "store/store.h"
 
 namespace holdfast::app {
@@ -27,7 +29,7 @@ enum class StoreType { Sqlite, Memory, Etcd };
 struct ControllerOptions {
   StoreType store = StoreType::Sqlite;
   std::string data_dir;
-  std::vector<std::string> etcd_endpoints;
+  store::EtcdOptions etcd;
   std::vector<std::string> listen;  // besides the unix socket in data_dir
   events::FanOutOptions fan_out;
   api::WatchStreamsOptions watches;
@@ -48,13 +50,14 @@ class Controller {
 
  private:
   Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options,
-             std::unique_ptr<store::Store> store);
+             store::FileLock lock, std::unique_ptr<store::Store> store);
   Status listen();
   asio::awaitable<void> expire_items();
 
   asio::any_io_executor loop_;
   const Clock& clock_;
   ControllerOptions options_;
+  store::FileLock lock_;
   std::unique_ptr<store::Store> store_;
   events::FanOut fan_out_;
   api::ResourceService resources_;

@@ -19,7 +19,7 @@ const std::map<std::string, Output> kOutputs = {{"table", Output::Table},
 
 struct Options {
   std::string server = default_server();
-  double timeout_seconds = 5;
+  double timeout_seconds = 10;
   double wait_seconds = 0;
   cli::ApplyOptions apply;
   cli::GetOptions get;
@@ -73,7 +73,9 @@ void add_commands(CLI::App& app, Options& options) {
   watch->add_option("--after", options.watch.after_revision, "resume after this revision")
       ->check(CLI::NonNegativeNumber);
   watch->add_option("--count", options.watch.count, "stop after so many changes");
-  add_output(*watch, options.watch.output);
+  watch->add_option("-o,--output", options.watch.output, "table, or json: one line per change")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Output>{{"table", Output::Table}, {"json", Output::Json}}));
 
   app.add_subcommand("version", "print the version");
 }
@@ -85,6 +87,10 @@ Status parse_selector(Options& options) {
       return absl::InvalidArgumentError("--selector " + pair + ": use key=value");
     }
     options.get.labels[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  const bool named = !options.get.names.empty() || options.get.kind.contains('/');
+  if (named && !options.get.labels.empty()) {
+    return absl::InvalidArgumentError("--selector is for listings; leave out the names");
   }
   return absl::OkStatus();
 }
@@ -106,7 +112,7 @@ Exit run(const CLI::App& app, Options& options) {
                       .timeout = seconds(options.timeout_seconds),
                       .wait = seconds(options.wait_seconds)});
   const Status connected = client.connect();
-  if (!connected.ok()) return cli::report(cli::explain(connected, options.server));
+  if (!connected.ok()) return cli::report(cli::explain(connected, {.server = options.server}));
   if (app.got_subcommand("apply")) return cli::apply(client, options.apply);
   if (app.got_subcommand("get")) return cli::get(client, options.get);
   if (app.got_subcommand("delete")) return cli::remove(client, options.remove);

@@ -9,7 +9,9 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
+#include <fstream>
 #include <iostream>
+#include <random>
 
 #include "app/controller.h"
 #include "app/paths.h"
@@ -57,39 +59,78 @@ int run_controller(ControllerOptions options) {
   return 0;
 }
 
+struct DaemonOptions {
+  ControllerOptions controller;
+  rpc::TlsFiles etcd_tls;
+  std::string etcd_password_file;
+  std::string log_level = "info";
+};
+
+void add_store_options(CLI::App& command, DaemonOptions& options) {
+  static const std::map<std::string, StoreType> kStores = {
+      {"sqlite", StoreType::Sqlite}, {"memory", StoreType::Memory}, {"etcd", StoreType::Etcd}};
+  store::EtcdOptions& etcd = options.controller.etcd;
+  command
+      .add_option("--store", options.controller.store,
+                  "sqlite (default: one file in the data dir), etcd, or memory (nothing is kept)")
+      ->transform(CLI::Transformer(kStores).description(""))
+      ->check(CLI::IsMember(kStores).description(""))
+      ->type_name("sqlite|etcd|memory")
+      ->envname("HOLDFAST_STORE");
+  command.add_option("--etcd-endpoint", etcd.endpoints, "HOST:PORT of a member; may repeat")
+      ->envname("HOLDFAST_ETCD_ENDPOINTS")
+      ->delimiter(',');
+  command.add_option("--etcd-ca", options.etcd_tls.ca, "PEM file of etcd's CA; turns TLS on");
+  command.add_option("--etcd-cert", options.etcd_tls.certificate, "PEM file to identify with");
+  command.add_option("--etcd-key", options.etcd_tls.private_key, "PEM file of its private key");
+  command.add_option("--etcd-user", etcd.username, "etcd user");
+  command.add_option("--etcd-password-file", options.etcd_password_file,
+                     "file that holds the user's password");
+}
+
+void add_options(CLI::App& app, DaemonOptions& options) {
+  CLI::App* controller = app.add_subcommand("controller", "run a controller");
+  controller
+      ->add_option("--data-dir", options.controller.data_dir, "where the store and the socket live")
+      ->envname("HOLDFAST_DATA_DIR")
+      ->capture_default_str();
+  controller
+      ->add_option("--listen", options.controller.listen,
+                   "also serve on a loopback address, as 127.0.0.1:7443; port 0 picks one")
+      ->envname("HOLDFAST_LISTEN")
+      ->delimiter(',');
+  add_store_options(*controller, options);
+  app.add_option("--log-level", options.log_level, "debug, info, warn or error")
+      ->envname("HOLDFAST_LOG_LEVEL")
+      ->capture_default_str();
+}
+
+// Reads the files the options name.
+Status load_files(DaemonOptions& options) {
+  store::EtcdOptions& etcd = options.controller.etcd;
+  if (!options.etcd_tls.ca.empty() || !options.etcd_tls.certificate.empty()) {
+    TRY(etcd.tls, rpc::load_tls(options.etcd_tls));
+  }
+  if (!options.etcd_password_file.empty()) {
+    std::ifstream file(options.etcd_password_file);
+    if (!std::getline(file, etcd.password)) {
+      return absl::InvalidArgumentError("cannot read " + options.etcd_password_file);
+    }
+  }
+  etcd.seed = std::random_device{}();
+  return absl::OkStatus();
+}
+
 int main(int argc, char** argv) {
   CLI::App app{
       "holdfastd keeps a fleet reachable. It runs one role:\n"
       "  holdfastd controller     holds the truth: resources, events, API\n"};
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
-
-  ControllerOptions options;
-  options.data_dir = default_data_dir();
-  std::string log_level = "info";
-  CLI::App* controller = app.add_subcommand("controller", "run a controller");
-  const std::map<std::string, StoreType> stores = {
-      {"sqlite", StoreType::Sqlite}, {"memory", StoreType::Memory}, {"etcd", StoreType::Etcd}};
-  controller->add_option("--data-dir", options.data_dir, "where the store and the socket live")
-      ->envname("HOLDFAST_DATA_DIR")
-      ->capture_default_str();
-  controller
-      ->add_option("--store", options.store,
-                   "sqlite (one file in the data dir), etcd, or memory (nothing is kept)")
-      ->transform(CLI::CheckedTransformer(stores))
-      ->envname("HOLDFAST_STORE");
-  controller
-      ->add_option("--etcd-endpoint", options.etcd_endpoints, "HOST:PORT of a member; may repeat")
-      ->envname("HOLDFAST_ETCD_ENDPOINTS")
-      ->delimiter(',');
-  controller
-      ->add_option("--listen", options.listen,
-                   "also serve on a loopback address, as 127.0.0.1:7443; port 0 picks one")
-      ->envname("HOLDFAST_LISTEN")
-      ->delimiter(',');
-  app.add_option("--log-level", log_level, "debug, info, warn or error")
-      ->envname("HOLDFAST_LOG_LEVEL")
-      ->capture_default_str();
+  app.fallthrough();
+  DaemonOptions options;
+  options.controller.data_dir = default_data_dir();
+  add_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -97,15 +138,21 @@ int main(int argc, char** argv) {
   }
 
   log::Level level = log::Level::Info;
-  if (!log::parse_level(log_level, level)) {
-    std::cerr << "holdfastd: --log-level " << log_level << ": use debug, info, warn or error\n";
+  if (!log::parse_level(options.log_level, level)) {
+    std::cerr << "holdfastd: --log-level " << options.log_level
+              << ": use debug, info, warn or error\n";
     return kExitUsage;
   }
   log::configure(level, isatty(STDERR_FILENO) != 0 ? log::Format::Logfmt : log::Format::Json);
+  const Status loaded = load_files(options);
+  if (!loaded.ok()) {
+    std::cerr << "holdfastd: " << loaded.message() << "\n";
+    return kExitFailed;
+  }
   std::signal(SIGPIPE, SIG_IGN);
   umask(0077);
   raise_descriptor_limit();
-  return run_controller(std::move(options));
+  return run_controller(std::move(options.controller));
 }
 
 }  // namespace

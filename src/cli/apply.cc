@@ -116,7 +116,7 @@ Exit apply(Client& client, const ApplyOptions& options) {
       if (document.resource.metadata().revision() != 0) break;
     }
     if (!outcome.ok()) {
-      Failure failure = explain(outcome.status(), client.server());
+      Failure failure = explain(outcome.status(), client.asked());
       failure.message = fmt::format("{}: {}", label(document.resource), failure.message);
       return report(failure);
     }

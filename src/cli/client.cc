@@ -33,6 +33,10 @@ Status Client::connect() {
   return absl::UnavailableError(fmt::format("waited {} for it", to_short_string(options_.wait)));
 }
 
+Asked Client::asked() const {
+  return {.server = options_.server, .answered = channel_->GetState(false) == GRPC_CHANNEL_READY};
+}
+
 template <typename Request, typename Response>
 Result<Response> Client::call(grpc::Status (v1::Resources::Stub::*method)(grpc::ClientContext*,
                                                                           const Request&,

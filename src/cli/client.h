@@ -7,13 +7,14 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "cli/errors.h"
 #include "holdfast/v1/api.grpc.pb.h"
 
 namespace holdfast::cli {
 
 struct ClientOptions {
-  std::string server;                          // "unix:/path" or "host:port"
-  Duration timeout = std::chrono::seconds(5);  // of one call
+  std::string server;                           // "unix:/path" or "host:port"
+  Duration timeout = std::chrono::seconds(10);  // of one call; above the controller's own
   Duration wait{0};  // how long a controller that is not there yet is waited for
 };
 
@@ -34,7 +35,8 @@ class Client {
   Status watch(const v1::WatchRequest& request,
                const std::function<bool(const v1::Event&)>& on_event);
 
-  const std::string& server() const { return options_.server; }
+  // For explain(): whom we asked, and whether it is there.
+  Asked asked() const;
 
  private:
   template <typename Request, typename Response>

@@ -6,14 +6,20 @@
 
 namespace holdfast::cli {
 
-Failure explain(const Status& status, std::string_view server) {
+Failure explain(const Status& status, const Asked& asked) {
   const std::string message(status.message());
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return {Exit::NoController, "HF1001", fmt::format("no controller at {}: {}", server, message),
+      if (asked.answered) {
+        return {Exit::Failed, "HF1021", fmt::format("the controller cannot do it now: {}", message),
+                "look at the controller's log; if it says \"outcome unknown\", read before you "
+                "retry"};
+      }
+      return {Exit::NoController, "HF1001",
+              fmt::format("no controller at {}: {}", asked.server, message),
               "start one with `holdfastd controller`, or name another with --server"};
     case absl::StatusCode::kDeadlineExceeded:
-      return {Exit::TimedOut, "HF1002", fmt::format("no answer from {} in time", server),
+      return {Exit::TimedOut, "HF1002", fmt::format("no answer from {} in time", asked.server),
               "is the controller running? Wait longer with --timeout, or name another with "
               "--server"};
     case absl::StatusCode::kInvalidArgument:

@@ -27,8 +27,13 @@ struct Failure {
   std::string next;  // what to do; may be empty
 };
 
-// What a status from the controller at `server` means to a person.
-Failure explain(const Status& status, std::string_view server);
+// What a status means to a person. `answered`: the controller at `server` was reached, so the
+// failure is its own.
+struct Asked {
+  std::string_view server;
+  bool answered = false;
+};
+Failure explain(const Status& status, const Asked& asked);
 
 // "error HF1001: ...\n  next: ..." on stderr.
 Exit report(const Failure& failure);

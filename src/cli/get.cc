@@ -104,7 +104,7 @@ Exit get(Client& client, const GetOptions& options) {
   }
   const Result<std::vector<v1::Resource>> resources =
       names.empty() ? fetch_all(client, *kind, options.labels) : fetch_named(client, *kind, names);
-  if (!resources.ok()) return report(explain(resources.status(), client.server()));
+  if (!resources.ok()) return report(explain(resources.status(), client.asked()));
   const bool table = options.output == Output::Table || options.output == Output::Wide;
   if (resources->empty() && table) {
     fmt::print(stderr, "No {} found.\n", resource::info(*kind).plural);
@@ -130,7 +130,7 @@ Exit remove(Client& client, const DeleteOptions& options) {
     request.set_kind(std::string(resource::info(*kind).name));
     request.set_name(name);
     const Result<v1::DeleteResponse> deleted = client.remove(request);
-    if (!deleted.ok()) return report(explain(deleted.status(), client.server()));
+    if (!deleted.ok()) return report(explain(deleted.status(), client.asked()));
     fmt::print("{}/{} deleted\n", request.kind(), name);
   }
   return Exit::Ok;

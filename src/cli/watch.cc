@@ -59,7 +59,7 @@ Exit watch(Client& client, const WatchOptions& options) {
     seen += 1;
     return options.count == 0 || seen < options.count;
   });
-  return status.ok() ? Exit::Ok : report(explain(status, client.server()));
+  return status.ok() ? Exit::Ok : report(explain(status, client.asked()));
 }
 
 }  // namespace holdfast::cli

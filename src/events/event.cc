@@ -81,4 +81,14 @@ std::string_view view_of(const Event& event, const WatchKind& kind) {
   return secrets ? event.encoded_with_secrets : event.encoded;
 }
 
+std::string_view view_of(const Event& event, const std::vector<WatchKind>& kinds) {
+  std::string_view best;
+  for (const WatchKind& kind : kinds) {
+    const std::string_view bytes = view_of(event, kind);
+    if (!bytes.empty() && bytes.data() != event.encoded_as_delete.data()) return bytes;
+    if (best.empty()) best = bytes;
+  }
+  return best;
+}
+
 }  // namespace holdfast::events

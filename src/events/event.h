@@ -33,5 +33,7 @@ std::string encode_init(const std::vector<WatchKind>& confirmed, int64_t revisio
 
 // The bytes of `event` for a watcher of `kind`; empty if it does not concern it.
 std::string_view view_of(const Event& event, const WatchKind& kind);
+// For a watcher of several kinds: a resource that matches any of them is seen as it is.
+std::string_view view_of(const Event& event, const std::vector<WatchKind>& kinds);
 
 }  // namespace holdfast::events

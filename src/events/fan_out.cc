@@ -23,11 +23,13 @@ Allowed listed_in(const std::vector<WatchKind>& kinds) {
 
 }  // namespace
 
-std::vector<WatcherId> FanOut::init(std::vector<WatchKind> confirmed, int64_t revision) {
+std::vector<WatcherId> FanOut::init(std::vector<WatchKind> confirmed, int64_t revision,
+                                    int64_t latest) {
   HF_CHECK(!initialised_, "a source inits once between resets");
   confirmed_ = std::move(confirmed);
   initialised_ = true;
   floor_ = last_revision_ = revision;
+  latest_ = std::max(revision, latest);
   std::vector<WatcherId> woken;
   for (auto& [id, watcher] : watchers_) {
     if (watcher.closed) continue;
@@ -82,10 +84,11 @@ Status FanOut::start(Watcher& watcher) {
         "the list's revision",
         floor_, after));
   }
-  if (after > last_revision_) {
+  if (after > latest_) {
     return absl::OutOfRangeError(
-        fmt::format("revision {} is in the future; the latest is {}", after, last_revision_));
+        fmt::format("revision {} is in the future; the latest is {}", after, latest_));
   }
+  watcher.after = after != 0 ? after : latest_;
   if (after != 0) {
     const auto entry = std::ranges::upper_bound(
         ring_, after, {}, [](const Entry& candidate) { return candidate.event.revision; });
@@ -142,6 +145,7 @@ std::vector<WatcherId> FanOut::append(std::vector<Event> events, Time now) {
   for (Event& event : events) {
     HF_CHECK(event.revision >= last_revision_, "events come in order of revision");
     last_revision_ = event.revision;
+    note_latest(event.revision);
     bytes_ += event.footprint();
     ring_.push_back({std::move(event), now, cursors_at_end_});
     cursors_at_end_ = 0;
@@ -156,11 +160,7 @@ std::vector<WatcherId> FanOut::append(std::vector<Event> events, Time now) {
 // does gives it one.
 void FanOut::wake_idle(View& view, std::vector<WatcherId>& woken) {
   Entry& newest = ring_.back();
-  const bool concerned =
-      !view.idle.empty() && std::ranges::any_of(view.kinds, [&](const WatchKind& kind) {
-        return !view_of(newest.event, kind).empty();
-      });
-  if (!concerned) return;
+  if (view.idle.empty() || view_of(newest.event, view.kinds).empty()) return;
   for (const WatcherId id : view.idle) {
     Watcher& watcher = watchers_.at(id);
     watcher.idle = false;
@@ -185,6 +185,7 @@ Taken FanOut::take(WatcherId id) {
     watcher.init_sent = true;
     return init_message(watcher);
   }
+  skip_what_is_older(watcher);
   View& view = *watcher.view;
   auto known = std::ranges::find_if(view.built, [&](const Built& built) {
     return built.from == watcher.cursor && (built.message != nullptr || built.to == end());
@@ -207,6 +208,15 @@ Taken FanOut::take(WatcherId id) {
   return known->message;
 }
 
+void FanOut::skip_what_is_older(Watcher& watcher) {
+  while (watcher.cursor != end() &&
+         ring_[watcher.cursor - first_].event.revision <= watcher.after) {
+    cursors_at(watcher.cursor) -= 1;
+    watcher.cursor += 1;
+    cursors_at(watcher.cursor) += 1;
+  }
+}
+
 // The next message for `view` from position `from`: whole revisions, ending after the one that
 // passes the size limit.
 FanOut::Built FanOut::build(const View& view, uint64_t from) const {
@@ -218,24 +228,20 @@ FanOut::Built FanOut::build(const View& view, uint64_t from) const {
         event.revision != ring_[at - first_ - 1].event.revision) {
       break;
     }
-    for (const WatchKind& kind : view.kinds) {
-      const std::string_view bytes = view_of(event, kind);
-      if (bytes.empty()) continue;
-      message->bytes += bytes;
-      message->events += 1;
-      message->last_revision = event.revision;
-      break;
-    }
+    const std::string_view bytes = view_of(event, view.kinds);
+    if (bytes.empty()) continue;
+    message->bytes += bytes;
+    message->events += 1;
+    message->last_revision = event.revision;
   }
   if (message->events == 0) return {.from = from, .to = at, .message = nullptr};
   return {.from = from, .to = at, .message = std::move(message)};
 }
 
 std::shared_ptr<const Message> FanOut::init_message(const Watcher& watcher) const {
-  const int64_t after = watcher.request.after_revision;
-  const int64_t revision = after != 0 ? after : last_revision_;
-  Message message{
-      .bytes = encode_init(watcher.view->kinds, revision), .events = 1, .last_revision = revision};
+  Message message{.bytes = encode_init(watcher.view->kinds, watcher.after),
+                  .events = 1,
+                  .last_revision = watcher.after};
   return std::make_shared<const Message>(std::move(message));
 }
 

@@ -14,6 +14,7 @@
 // at init() each is checked again.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -64,12 +65,14 @@ class FanOut {
   FanOut(FanOutOptions options, std::vector<WatchKind> configured)
       : options_(options), configured_(std::move(configured)) {}
 
-  // The source shows `confirmed` and every change after `revision`. Returns who to wake.
-  std::vector<WatcherId> init(std::vector<WatchKind> confirmed, int64_t revision);
+  // The source shows `confirmed` and every change after `revision`; it is at `latest` already, so
+  // the changes up to there are still to come, for those who resume. Returns who to wake.
+  std::vector<WatcherId> init(std::vector<WatchKind> confirmed, int64_t revision, int64_t latest);
   // Closes every watcher with `why`; the source must init() again. Returns who to wake.
   std::vector<WatcherId> reset(Status why);
 
-  // Fails as narrow() does; kOutOfRange if changes after `after_revision` are no longer kept.
+  // Fails as narrow() does; kOutOfRange if changes after `after_revision` are no longer kept, or it
+  // is above latest().
   Result<WatcherId> add(const WatchRequest& request);
   void remove(WatcherId id);
 
@@ -85,6 +88,10 @@ class FanOut {
   std::vector<WatcherId> on_tick(Time now);
 
   const FanOutStats& stats() const { return stats_; }
+  // The source was seen at this revision, though its events up to there may still be under way, or
+  // may concern nobody.
+  void note_latest(int64_t revision) { latest_ = std::max(latest_, revision); }
+  int64_t latest() const { return latest_; }
   size_t watcher_count() const { return watchers_.size(); }
   size_t event_count() const { return ring_.size(); }
   size_t bytes() const { return bytes_; }
@@ -111,6 +118,7 @@ class FanOut {
     WatchRequest request;
     View* view = nullptr;  // null until initialised
     uint64_t cursor = 0;   // position of its next event; none while idle
+    int64_t after = 0;     // events up to this revision are not for it
     bool init_sent = false;
     bool idle = false;  // caught up, and nothing since concerned it
     std::optional<Status> closed;
@@ -124,6 +132,7 @@ class FanOut {
   void leave_view(Watcher& watcher, WatcherId id);
   Built build(const View& view, uint64_t from) const;
   std::shared_ptr<const Message> init_message(const Watcher& watcher) const;
+  void skip_what_is_older(Watcher& watcher);
   void trim(std::optional<Time> now, std::vector<WatcherId>& woken);
   void drop_front(std::vector<WatcherId>& woken);
   bool front_is_due(std::optional<Time> now) const;
@@ -136,8 +145,9 @@ class FanOut {
   uint64_t first_ = 0;  // position of ring_.front()
   size_t cursors_at_end_ = 0;
   size_t bytes_ = 0;
-  int64_t floor_ = 0;  // revisions up to here are forgotten
-  int64_t last_revision_ = 0;
+  int64_t floor_ = 0;          // revisions up to here are forgotten
+  int64_t last_revision_ = 0;  // of the newest event
+  int64_t latest_ = 0;         // of the source; at least last_revision_
   std::unordered_map<WatcherId, Watcher> watchers_;
   WatcherId next_id_ = 1;
   std::vector<std::unique_ptr<View>> views_;

@@ -72,7 +72,7 @@ class FanOutTest : public ::testing::Test {
 };
 
 TEST_F(FanOutTest, InitComesFirstAndOnce) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId id = watch({kind("service")});
   append(11);
 
@@ -81,13 +81,13 @@ TEST_F(FanOutTest, InitComesFirstAndOnce) {
 
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->front().type(), v1::EVENT_TYPE_INIT);
-  EXPECT_EQ(first->front().revision(), 10 + 1);
+  EXPECT_EQ(first->front().revision(), 10);
   EXPECT_EQ(second->front().revision(), 11);
   EXPECT_FALSE(take(id));
 }
 
 TEST_F(FanOutTest, AnEventWakesOnlyTheIdleWatchersItConcerns) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId services = watch({kind("service")});
   const WatcherId agents = watch({kind("agent")});
   revisions(services);
@@ -99,7 +99,7 @@ TEST_F(FanOutTest, AnEventWakesOnlyTheIdleWatchersItConcerns) {
 }
 
 TEST_F(FanOutTest, WatchersInStepShareOneMessage) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   std::vector<WatcherId> ids;
   for (int i = 0; i < 50; ++i) ids.push_back(watch({kind("service")}));
   for (const WatcherId id : ids) revisions(id);
@@ -112,7 +112,7 @@ TEST_F(FanOutTest, WatchersInStepShareOneMessage) {
 }
 
 TEST_F(FanOutTest, ResumesAfterARevisionStillKept) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   for (int64_t revision = 11; revision <= 14; ++revision) append(revision);
 
   const WatcherId id = watch({kind("service")}, 12);
@@ -122,7 +122,7 @@ TEST_F(FanOutTest, ResumesAfterARevisionStillKept) {
 }
 
 TEST_F(FanOutTest, RefusesARevisionForgottenOrInTheFuture) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   for (int64_t revision = 11; revision <= 20; ++revision) append(revision);
 
   const auto forgotten = fan_out.add({.kinds = {kind("service")}, .after_revision = 12});
@@ -132,8 +132,49 @@ TEST_F(FanOutTest, RefusesARevisionForgottenOrInTheFuture) {
   EXPECT_EQ(future.status().code(), absl::StatusCode::kOutOfRange);
 }
 
+TEST_F(FanOutTest, WhatHappenedBeforeAWatchIsSeenOnlyByThoseWhoResume) {
+  fan_out.init(kBoth, 10, 12);  // 11 and 12 are still on their way
+  const WatcherId fresh = watch({kind("service")});
+  const WatcherId resumed = watch({kind("service")}, 11);
+  EXPECT_EQ(take(fresh)->front().revision(), 12);
+  EXPECT_EQ(take(resumed)->front().revision(), 11);
+
+  for (int64_t revision = 11; revision <= 13; ++revision) append(revision);
+
+  EXPECT_EQ(revisions(fresh), std::vector<int64_t>{13});
+  EXPECT_EQ(revisions(resumed), (std::vector<int64_t>{12, 13}));
+}
+
+TEST_F(FanOutTest, AWatchMayBeginWhereTheSourceIsAndItsEventsAreNotYet) {
+  fan_out.init(kBoth, 10, 10);
+  fan_out.note_latest(15);
+  const WatcherId id = watch({kind("service")}, 15);
+  take(id);
+
+  append(14);
+  append(16);
+
+  EXPECT_EQ(revisions(id), std::vector<int64_t>{16});
+}
+
+TEST_F(FanOutTest, OfSeveralEntriesForAKindTheOneThatMatchesCounts) {
+  WatchKind a = kind("service"), b = kind("service");
+  a.labels = {{"tier", "a"}};
+  b.labels = {{"tier", "b"}};
+  fan_out.init(kBoth, 10, 10);
+  const WatcherId id = watch({a, b});
+  revisions(id);
+  v1::Resource resource;
+  resource.set_kind("service");
+  (*resource.mutable_metadata()->mutable_labels())["tier"] = "b";
+
+  fan_out.append({make_put(resource, nullptr, 11)}, now);
+
+  EXPECT_EQ(take(id)->front().type(), v1::EVENT_TYPE_PUT);
+}
+
 TEST_F(FanOutTest, ASlowWatcherIsKeptForItsGraceThenClosedWithTheReason) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId slow = watch({kind("service")});
   const WatcherId quick = watch({kind("service")});
   take(slow);
@@ -158,7 +199,7 @@ TEST_F(FanOutTest, ASlowWatcherIsKeptForItsGraceThenClosedWithTheReason) {
 }
 
 TEST_F(FanOutTest, ASlowWatcherThatCatchesUpInTimeSeesEverything) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId slow = watch({kind("service")});
   take(slow);
   std::vector<int64_t> expected;
@@ -173,7 +214,7 @@ TEST_F(FanOutTest, ASlowWatcherThatCatchesUpInTimeSeesEverything) {
 }
 
 TEST_F(FanOutTest, AnIdleWatcherIsNeverSlow) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId agents = watch({kind("agent")});
   revisions(agents);
 
@@ -187,7 +228,7 @@ TEST_F(FanOutTest, AnIdleWatcherIsNeverSlow) {
 }
 
 TEST_F(FanOutTest, BytesAreBoundedWhateverTheGrace) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId slow = watch({kind("service")});
   take(slow);
 
@@ -200,7 +241,7 @@ TEST_F(FanOutTest, BytesAreBoundedWhateverTheGrace) {
 }
 
 TEST_F(FanOutTest, MessagesEndWithAWholeRevision) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId id = watch({kind("service")});
   revisions(id);
   std::vector<Event> one_revision;
@@ -214,7 +255,7 @@ TEST_F(FanOutTest, MessagesEndWithAWholeRevision) {
 }
 
 TEST_F(FanOutTest, RefusesWatchersBeyondTheLimit) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   for (int i = 0; i < 100; ++i) watch({kind("service")});
 
   EXPECT_EQ(fan_out.add({.kinds = {kind("service")}}).status().code(),
@@ -228,7 +269,7 @@ TEST_F(FanOutTest, BeforeInitWatchersWaitAndAreCheckedAgainstWhatIsConfigured) {
   const WatcherId id = watch({kind("service")});
 
   EXPECT_FALSE(take(id));
-  EXPECT_EQ(fan_out.init(kBoth, 10), std::vector{id});
+  EXPECT_EQ(fan_out.init(kBoth, 10, 10), std::vector{id});
   EXPECT_EQ(take(id)->front().type(), v1::EVENT_TYPE_INIT);
 }
 
@@ -239,7 +280,7 @@ TEST_F(FanOutTest, AtInitAStrictWatcherWhoseKindIsMissingFails) {
   const WatcherId lost = watch({kind("agent")});
   ASSERT_TRUE(partial.ok());
 
-  fan_out.init({kind("service")}, 10);
+  fan_out.init({kind("service")}, 10, 10);
 
   EXPECT_EQ(why_closed(strict).code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(why_closed(lost).code(), absl::StatusCode::kUnimplemented);
@@ -250,7 +291,7 @@ TEST_F(FanOutTest, AtInitAStrictWatcherWhoseKindIsMissingFails) {
 }
 
 TEST_F(FanOutTest, ResetClosesEveryWatcherAndStartsAfresh) {
-  fan_out.init(kBoth, 10);
+  fan_out.init(kBoth, 10, 10);
   const WatcherId id = watch({kind("service")});
   revisions(id);
   append(11);
@@ -259,16 +300,17 @@ TEST_F(FanOutTest, ResetClosesEveryWatcherAndStartsAfresh) {
 
   EXPECT_EQ(why_closed(id).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(fan_out.watcher_count(), 0u);
-  fan_out.init(kBoth, 50);
+  fan_out.init(kBoth, 50, 50);
   const WatcherId next = watch({kind("service")});
   append(51);
-  EXPECT_EQ(take(next)->front().revision(), 51);
+  EXPECT_EQ(take(next)->front().revision(), 50);
+  EXPECT_EQ(revisions(next), std::vector<int64_t>{51});
 }
 
 // Random watchers, events, reads and removals: whoever is not closed sees exactly what concerns it.
 class RandomRun {
  public:
-  explicit RandomRun(uint64_t seed) : rng_(seed) { ring_.init(kBoth, 1); }
+  explicit RandomRun(uint64_t seed) : rng_(seed) { ring_.init(kBoth, 1, 1); }
 
   void step() {
     now_ += rng_.below(Duration(2s));

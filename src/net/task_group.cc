@@ -12,6 +12,16 @@
 #include "base/check.h"
 
 namespace holdfast::net {
+namespace {
+
+// By default Asio throws from whatever a cancelled coroutine awaits next. Here it is a value: what
+// was waited for ends with an error, and pause() answers false from then on.
+asio::awaitable<void> without_throwing(asio::awaitable<void> task) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await std::move(task);
+}
+
+}  // namespace
 
 TaskGroup::TaskGroup(const asio::any_io_executor& executor)
     : executor_(executor), empty_(executor, asio::steady_timer::time_point::max()) {}
@@ -30,7 +40,7 @@ void TaskGroup::spawn(asio::awaitable<void> task) {
       if (running_.empty()) empty_.cancel();
     });
   };
-  asio::co_spawn(executor_, std::move(task),
+  asio::co_spawn(executor_, without_throwing(std::move(task)),
                  asio::bind_cancellation_slot(signal->slot(), finished));
 }
 
@@ -42,6 +52,8 @@ asio::awaitable<void> TaskGroup::join() {
 }
 
 asio::awaitable<bool> pause(std::chrono::nanoseconds duration) {
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) co_return false;
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
   const auto [error] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   co_return !error;

@@ -36,7 +36,7 @@ class TaskGroup {
   asio::steady_timer empty_;
 };
 
-// Waits; false if it was cancelled.
+// Waits; false if it was cancelled, then or before.
 asio::awaitable<bool> pause(std::chrono::nanoseconds duration);
 
 }  // namespace holdfast::net

@@ -33,6 +33,26 @@ TEST(TaskGroup, JoinCancelsWhatWaitsAndOutlivesIt) {
   EXPECT_EQ(tasks.size(), 0u);
 }
 
+TEST(TaskGroup, ACancelledTaskMayWaitAgainWithoutBeingThrownOut) {
+  asio::io_context loop;
+  TaskGroup tasks(loop.get_executor());
+  std::vector<bool> slept;
+  const auto wait_twice = [&]() -> asio::awaitable<void> {
+    slept.push_back(co_await pause(1h));
+    slept.push_back(co_await pause(1h));
+  };
+  const auto main = [&]() -> asio::awaitable<void> {
+    tasks.spawn(wait_twice());
+    co_await pause(0s);
+    co_await tasks.join();
+  };
+
+  asio::co_spawn(loop, main(), asio::detached);
+  loop.run();
+
+  EXPECT_EQ(slept, (std::vector<bool>{false, false}));
+}
+
 TEST(TaskGroup, FinishedTasksLeaveTheGroup) {
   asio::io_context loop;
   TaskGroup tasks(loop.get_executor());

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -157,34 +156,6 @@ Status create_file(const std::string& path) {
 }
 
 }  // namespace
-
-Result<SqliteFileLock> SqliteFileLock::acquire(const std::string& path) {
-  const std::string lock_path = path + ".lock";
-  const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (descriptor < 0) return errno_status("opening", lock_path);
-  SqliteFileLock lock(descriptor);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    std::array<char, 16> holder{};
-    const ssize_t count = ::pread(descriptor, holder.data(), holder.size() - 1, 0);
-    return absl::FailedPreconditionError(
-        fmt::format("{} is in use by process {}; stop it first, or use another path", path,
-                    count > 0 ? holder.data() : "?"));
-  }
-  const std::string pid = std::to_string(::getpid());
-  if (::ftruncate(descriptor, 0) != 0 ||
-      ::pwrite(descriptor, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    return errno_status("writing", lock_path);
-  }
-  return lock;
-}
-
-SqliteFileLock::SqliteFileLock(SqliteFileLock&& other) noexcept : descriptor_(other.descriptor_) {
-  other.descriptor_ = -1;
-}
-
-SqliteFileLock::~SqliteFileLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
 
 Result<SqliteDatabase> open_sqlite_file(const std::string& path) {
   TRY(const bool exists, inspect_header(path));

@@ -13,20 +13,6 @@ namespace holdfast::store {
 inline constexpr int64_t kSqliteApplicationId = 0x48467374;
 inline constexpr int64_t kSqliteSchemaVersion = 1;
 
-// Keeps a second process off the same store for as long as it lives.
-class SqliteFileLock {
- public:
-  // kFailedPrecondition naming the process that has it.
-  static Result<SqliteFileLock> acquire(const std::string& path);
-  SqliteFileLock(SqliteFileLock&& other) noexcept;
-  SqliteFileLock& operator=(SqliteFileLock&&) = delete;
-  ~SqliteFileLock();
-
- private:
-  explicit SqliteFileLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
-};
-
 // A writer connection in WAL mode with every commit synced, the schema in place and checked.
 // kDataLoss: damaged. kFailedPrecondition: not a Holdfast store, or made by a newer version.
 Result<SqliteDatabase> open_sqlite_file(const std::string& path);

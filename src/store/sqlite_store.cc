@@ -45,7 +45,7 @@ asio::awaitable<T> run_on(asio::thread_pool& pool, Work work) {
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const asio::any_io_executor& executor,
                                                        SqliteStoreOptions options) {
   options.writer.max_operations = options.limits.max_operations;
-  TRY(SqliteFileLock lock, SqliteFileLock::acquire(options.path));
+  TRY(FileLock lock, FileLock::acquire(options.path));
   TRY(SqliteWriter writer, SqliteWriter::open(options.path, options.writer));
   TRY(SqliteReader reader, SqliteReader::open(options.path));
   return std::unique_ptr<SqliteStore>(new SqliteStore(executor, std::move(options), std::move(lock),
@@ -53,7 +53,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const asio::any_io_execut
 }
 
 SqliteStore::SqliteStore(const asio::any_io_executor& executor, SqliteStoreOptions options,
-                         SqliteFileLock lock, SqliteWriter writer, SqliteReader reader)
+                         FileLock lock, SqliteWriter writer, SqliteReader reader)
     : executor_(executor),
       options_(std::move(options)),
       history_(options_.recent_history, writer.revision(), writer.revision()),

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "store/change_log.h"
+#include "store/file_lock.h"
 #include "store/local_watch.h"
-#include "store/sqlite_file.h"
 #include "store/sqlite_reader.h"
 #include "store/sqlite_writer.h"
 #include "store/store.h"
@@ -70,8 +70,8 @@ class SqliteStore final : public Store, private ChangeSource {
     std::move_only_function<void(Result<Written>)> done;
   };
 
-  SqliteStore(const asio::any_io_executor& executor, SqliteStoreOptions options,
-              SqliteFileLock lock, SqliteWriter writer, SqliteReader reader);
+  SqliteStore(const asio::any_io_executor& executor, SqliteStoreOptions options, FileLock lock,
+              SqliteWriter writer, SqliteReader reader);
 
   asio::awaitable<Result<Written>> write(SqliteWrite write, size_t bytes);
   void start_batch();
@@ -88,7 +88,7 @@ class SqliteStore final : public Store, private ChangeSource {
   std::deque<Pending> pending_;
   size_t pending_bytes_ = 0;
   bool writing_ = false;
-  SqliteFileLock lock_;
+  FileLock lock_;
   SqliteWriter writer_;  // touched by the writer thread only
   SqliteReader reader_;  // touched by the reader thread only
   asio::thread_pool writer_thread_{1};

@@ -1,0 +1,24 @@
+// Keeps a second process off what the first one uses: a store's file, a controller's folder.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace holdfast::store {
+
+// Held for as long as it lives.
+class FileLock {
+ public:
+  // Locks PATH.lock. kFailedPrecondition naming the process that has it.
+  static Result<FileLock> acquire(const std::string& path);
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+}  // namespace holdfast::store
