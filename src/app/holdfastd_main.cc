@@ -61,22 +61,18 @@ int run_controller(ControllerOptions options) {
 
 struct DaemonOptions {
   ControllerOptions controller;
+  std::string store = "sqlite";
   rpc::TlsFiles etcd_tls;
   std::string etcd_password_file;
   std::string log_level = "info";
 };
 
 void add_store_options(CLI::App& command, DaemonOptions& options) {
-  static const std::map<std::string, StoreType> kStores = {
-      {"sqlite", StoreType::Sqlite}, {"memory", StoreType::Memory}, {"etcd", StoreType::Etcd}};
   store::EtcdOptions& etcd = options.controller.etcd;
-  command
-      .add_option("--store", options.controller.store,
-                  "sqlite (default: one file in the data dir), etcd, or memory (nothing is kept)")
-      ->transform(CLI::Transformer(kStores).description(""))
-      ->check(CLI::IsMember(kStores).description(""))
-      ->type_name("sqlite|etcd|memory")
-      ->envname("HOLDFAST_STORE");
+  command.add_option("--store", options.store, "etcd, memory (nothing is kept), or sqlite")
+      ->check(CLI::IsMember({"sqlite", "etcd", "memory"}))
+      ->envname("HOLDFAST_STORE")
+      ->capture_default_str();
   command.add_option("--etcd-endpoint", etcd.endpoints, "HOST:PORT of a member; may repeat")
       ->envname("HOLDFAST_ETCD_ENDPOINTS")
       ->delimiter(',');
@@ -105,8 +101,10 @@ void add_options(CLI::App& app, DaemonOptions& options) {
       ->capture_default_str();
 }
 
-// Reads the files the options name.
-Status load_files(DaemonOptions& options) {
+// What the options say, and the files they name.
+Status complete(DaemonOptions& options) {
+  if (options.store == "etcd") options.controller.store = StoreType::Etcd;
+  if (options.store == "memory") options.controller.store = StoreType::Memory;
   store::EtcdOptions& etcd = options.controller.etcd;
   if (!options.etcd_tls.ca.empty() || !options.etcd_tls.certificate.empty()) {
     TRY(etcd.tls, rpc::load_tls(options.etcd_tls));
@@ -144,9 +142,9 @@ int main(int argc, char** argv) {
     return kExitUsage;
   }
   log::configure(level, isatty(STDERR_FILENO) != 0 ? log::Format::Logfmt : log::Format::Json);
-  const Status loaded = load_files(options);
-  if (!loaded.ok()) {
-    std::cerr << "holdfastd: " << loaded.message() << "\n";
+  const Status completed = complete(options);
+  if (!completed.ok()) {
+    std::cerr << "holdfastd: " << completed.message() << "\n";
     return kExitFailed;
   }
   std::signal(SIGPIPE, SIG_IGN);
