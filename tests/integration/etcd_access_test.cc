@@ -154,7 +154,7 @@ TEST_F(EtcdAuth, AnExpiredOrForgottenTokenIsRenewed) {
   ASSERT_TRUE(first.ok()) << first.status();
   auto watch = *run(session.io, session.store.watch(KeyRange{}, *first));
 
-  let_pass(2500ms);
+  test::let_pass(2500ms);
   EXPECT_TRUE(session.write("b").ok()) << "after the token's life";
   EXPECT_EQ(run(session.io, watch->next())->at(0).item.key, "b");
   cluster_.kill(0);
