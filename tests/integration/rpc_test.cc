@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <optional>
+#include <thread>
 
 #include "etcd/etcd.grpc.pb.h"
 #include "rpc/bidi_stream.h"
