@@ -4,6 +4,7 @@
 
 #include "app/paths.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace holdfast::app {
 namespace {
@@ -95,7 +96,7 @@ Duration seconds(double count) {
 
 Exit run(const CLI::App& app, Options& options) {
   if (app.got_subcommand("version")) {
-    fmt::print("holdfast " HF_VERSION "\n");
+    cli::print_out("holdfast " HF_VERSION "\n");
     return Exit::Ok;
   }
   const Status selector = parse_selector(options);
@@ -129,7 +130,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::Usage);
   }
-  return static_cast<int>(run(app, options));
+  return static_cast<int>(cli::with_output_written(run(app, options)));
 }
 
 }  // namespace

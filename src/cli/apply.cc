@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "resource/codec.h"
 #include "resource/registry.h"
 #include "resource/validation.h"
@@ -54,7 +55,7 @@ Exit load(const std::string& file, std::vector<Document>& documents) {
   }
   const auto parsed = resource::parse_resources(*text);
   if (!parsed) {
-    fmt::print(stderr, "{}", resource::format_error(file, *text, parsed.error()));
+    print_err(resource::format_error(file, *text, parsed.error()));
     return Exit::BadInput;
   }
   for (const v1::Resource& resource : *parsed) {
@@ -119,8 +120,8 @@ Exit apply(Client& client, const ApplyOptions& options) {
       failure.message = fmt::format("{}: {}", label(document.resource), failure.message);
       return report(failure);
     }
-    fmt::print("{} {}{}\n", label(document.resource), *outcome,
-               options.dry_run ? " (dry run)" : "");
+    print_out(fmt::format("{} {}{}\n", label(document.resource), *outcome,
+                          options.dry_run ? " (dry run)" : ""));
   }
   return Exit::Ok;
 }

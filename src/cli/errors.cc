@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include "cli/output.h"
 
 namespace holdfast::cli {
 
@@ -41,8 +41,8 @@ Failure explain(const Status& status, std::string_view server) {
 }
 
 Exit report(const Failure& failure) {
-  fmt::print(stderr, "error {}: {}\n", failure.code, failure.message);
-  if (!failure.next.empty()) fmt::print(stderr, "  next: {}\n", failure.next);
+  print_err(fmt::format("error {}: {}\n", failure.code, failure.message));
+  if (!failure.next.empty()) print_err(fmt::format("  next: {}\n", failure.next));
   return failure.exit;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "resource/codec.h"
 #include "resource/field_path.h"
@@ -54,23 +55,23 @@ void print_table(resource::Kind kind, const std::vector<v1::Resource>& resources
     Row& row = rows.emplace_back();
     for (const std::string_view path : paths) row.push_back(resource::cell_text(one, path));
   }
-  fmt::print("{}", render_table(headers, rows));
+  print_out(render_table(headers, rows));
 }
 
 void print(resource::Kind kind, const std::vector<v1::Resource>& resources, Output output,
            bool single) {
   switch (output) {
     case Output::Json:
-      fmt::print("{}\n", single ? resource::to_json_pretty(resources.front())
-                                : resource::list_to_json_pretty(resources));
+      print_out((single ? resource::to_json_pretty(resources.front())
+                        : resource::list_to_json_pretty(resources)) +
+                "\n");
       return;
     case Output::Yaml:
-      fmt::print("{}",
-                 single ? resource::to_yaml(resources.front()) : resource::list_to_yaml(resources));
+      print_out(single ? resource::to_yaml(resources.front()) : resource::list_to_yaml(resources));
       return;
     case Output::Name:
       for (const v1::Resource& one : resources) {
-        fmt::print("{}/{}\n", one.kind(), one.metadata().name());
+        print_out(fmt::format("{}/{}\n", one.kind(), one.metadata().name()));
       }
       return;
     case Output::Table:
@@ -106,7 +107,7 @@ Exit get(Client& client, const GetOptions& options) {
   if (!resources.ok()) return report(explain(resources.status(), client.server()));
   const bool table = options.output == Output::Table || options.output == Output::Wide;
   if (resources->empty() && table) {
-    fmt::print(stderr, "No {} found.\n", resource::info(*kind).plural);
+    print_err(fmt::format("No {} found.\n", resource::info(*kind).plural));
     return Exit::Ok;
   }
   print(*kind, *resources, options.output, names.size() == 1);
@@ -130,7 +131,7 @@ Exit remove(Client& client, const DeleteOptions& options) {
     request.set_name(name);
     const Result<v1::DeleteResponse> deleted = client.remove(request);
     if (!deleted.ok()) return report(explain(deleted.status(), client.server()));
-    fmt::print("{}/{} deleted\n", request.kind(), name);
+    print_out(fmt::format("{}/{} deleted\n", request.kind(), name));
   }
   return Exit::Ok;
 }

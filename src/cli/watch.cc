@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "resource/codec.h"
 #include "resource/registry.h"
 
@@ -13,13 +12,12 @@ void print_event(const v1::Event& event, Output output) {
   const bool put = event.type() == v1::EVENT_TYPE_PUT;
   const v1::Resource& resource = event.resource();
   if (output == Output::Json) {
-    fmt::print("{{\"type\":\"{}\",\"revision\":{},\"resource\":{}}}\n", put ? "put" : "delete",
-               event.revision(), resource::to_json(resource));
+    print_out(fmt::format("{{\"type\":\"{}\",\"revision\":{},\"resource\":{}}}\n",
+                          put ? "put" : "delete", event.revision(), resource::to_json(resource)));
   } else {
-    fmt::print("{:<6} {}/{}  revision {}\n", put ? "put" : "delete", resource.kind(),
-               resource.metadata().name(), event.revision());
+    print_out(fmt::format("{:<6} {}/{}  revision {}\n", put ? "put" : "delete", resource.kind(),
+                          resource.metadata().name(), event.revision()));
   }
-  std::fflush(stdout);
 }
 
 void print_init(const v1::Event& init) {
@@ -27,7 +25,7 @@ void print_init(const v1::Event& init) {
   for (const v1::WatchKind& kind : init.status().kinds()) {
     kinds += (kinds.empty() ? "" : ", ") + kind.kind();
   }
-  fmt::print(stderr, "watching {} after revision {}\n", kinds, init.revision());
+  print_err(fmt::format("watching {} after revision {}\n", kinds, init.revision()));
 }
 
 }  // namespace
@@ -56,6 +54,7 @@ Exit watch(Client& client, const WatchOptions& options) {
     }
     print_event(event, options.output);
     seen += 1;
+    if (!flush_output()) return false;
     return options.count == 0 || seen < options.count;
   });
   return status.ok() ? Exit::Ok : report(explain(status, client.server()));
