@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -47,8 +49,12 @@ void print_table(resource::Kind kind, const std::vector<v1::Resource>& resources
     paths.push_back(column.path);
   }
   if (wide) {
-    headers.insert(headers.end(), {"REVISION", "LABELS"});
-    paths.insert(paths.end(), {"metadata.revision", "metadata.labels"});
+    headers.emplace_back("REVISION");
+    paths.emplace_back("metadata.revision");
+  }
+  if (wide && std::ranges::find(paths, "metadata.labels") == paths.end()) {
+    headers.emplace_back("LABELS");
+    paths.emplace_back("metadata.labels");
   }
   std::vector<Row> rows;
   for (const v1::Resource& one : resources) {
