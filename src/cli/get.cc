@@ -68,9 +68,8 @@ void print(resource::Kind kind, const std::vector<v1::Resource>& resources, Outp
            bool single) {
   switch (output) {
     case Output::Json:
-      print_out((single ? resource::to_json_pretty(resources.front())
-                        : resource::list_to_json_pretty(resources)) +
-                "\n");
+      print_out(single ? resource::to_json_pretty(resources.front())
+                       : resource::list_to_json_pretty(resources));
       return;
     case Output::Yaml:
       print_out(single ? resource::to_yaml(resources.front()) : resource::list_to_yaml(resources));
