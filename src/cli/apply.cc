@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "resource/codec.h"
@@ -62,7 +63,8 @@ Exit load(const std::string& file, std::vector<Document>& documents) {
     const Status valid = resource::validate(resource);
     if (!valid.ok()) {
       return report({Exit::BadInput, "HF6010",
-                     fmt::format("{}: {}: {}", file, label(resource), std::string(valid.message())),
+                     fmt::format("{}: {} {}: {}", file, resource.kind(),
+                                 quoted(resource.metadata().name()), std::string(valid.message())),
                      "nothing was changed; correct the file and apply it again"});
     }
     documents.push_back({file, resource});
