@@ -3,6 +3,7 @@
 #include <map>
 
 #include "app/paths.h"
+#include "base/bytes.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -82,8 +83,8 @@ void add_commands(CLI::App& app, Options& options) {
 Status parse_selector(Options& options) {
   for (const std::string& pair : options.selector) {
     const size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return absl::InvalidArgumentError("--selector " + pair + ": use key=value");
+    if (equals == std::string::npos || equals == 0 || first_invalid_utf8(pair)) {
+      return absl::InvalidArgumentError("--selector " + holdfast::quoted(pair) + ": use key=value");
     }
     options.get.labels[pair.substr(0, equals)] = pair.substr(equals + 1);
   }

@@ -98,6 +98,14 @@ Status split_target(std::string& kind, std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
+Status check_names(resource::Kind kind, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (resource::parse_store_key(resource::store_key(kind, name))) continue;
+    return absl::InvalidArgumentError(fmt::format("{} is no resource's name", quoted(name)));
+  }
+  return absl::OkStatus();
+}
+
 Exit get(Client& client, const GetOptions& options) {
   std::string kind_text = options.kind;
   std::vector<std::string> names = options.names;
@@ -107,6 +115,8 @@ Exit get(Client& client, const GetOptions& options) {
     const Status& wrong = target.ok() ? kind.status() : target;
     return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
   }
+  const Status named = check_names(*kind, names);
+  if (!named.ok()) return report(explain(named, client.server()));
   const Result<std::vector<v1::Resource>> resources =
       names.empty() ? fetch_all(client, *kind, options.labels) : fetch_named(client, *kind, names);
   if (!resources.ok()) return report(explain(resources.status(), client.server()));
@@ -130,6 +140,8 @@ Exit remove(Client& client, const DeleteOptions& options) {
                                       : absl::InvalidArgumentError("name what to delete");
     return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
   }
+  const Status named = check_names(*kind, names);
+  if (!named.ok()) return report(explain(named, client.server()));
   for (const std::string& name : names) {
     v1::DeleteRequest request;
     request.set_kind(std::string(resource::info(*kind).name));

@@ -42,6 +42,8 @@ Exit watch(Client& client, const WatchOptions& options) {
       const Status& wrong = target.ok() ? kind.status() : target;
       return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
     }
+    const Status named = check_names(*kind, names);
+    if (!named.ok()) return report(explain(named, client.server()));
     v1::WatchKind& wanted = *request.add_kinds();
     wanted.set_kind(std::string(resource::info(*kind).name));
     if (!names.empty()) wanted.set_name(names.front());
