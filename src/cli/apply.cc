@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "resource/codec.h"
+#include "resource/field_path.h"
 #include "resource/registry.h"
 #include "resource/validation.h"
 
@@ -91,7 +92,8 @@ Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool d
     return "created";
   }
   TRY_OK(current.status());
-  if (same(*current, wanted)) return "unchanged";
+  *write.mutable_resource() = resource::with_secrets_of(*current, wanted);
+  if (same(*current, write.resource())) return "unchanged";
   if (wanted.metadata().revision() == 0) {
     write.mutable_resource()->mutable_metadata()->set_revision(current->metadata().revision());
   }
