@@ -31,6 +31,10 @@ Status check_loopback(const std::string& address) {
       address));
 }
 
+std::string socket_path(const ControllerOptions& options) {
+  return options.data_dir + "/holdfast.sock";
+}
+
 Status make_data_dir(const std::string& path) {
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
@@ -66,18 +70,21 @@ Result<std::unique_ptr<Controller>> Controller::start(asio::io_context& loop, co
                                                       ControllerOptions options) {
   for (const std::string& address : options.listen) TRY_OK(check_loopback(address));
   TRY_OK(make_data_dir(options.data_dir));
+  // gRPC would take the socket from a controller that listens on it.
+  TRY(store::SqliteFileLock lock, store::SqliteFileLock::acquire(socket_path(options)));
   TRY(std::unique_ptr<store::Store> store, open_store(loop.get_executor(), options, clock));
   std::unique_ptr<Controller> controller(
-      new Controller(loop, clock, std::move(options), std::move(store)));
+      new Controller(loop, clock, std::move(options), std::move(lock), std::move(store)));
   TRY_OK(controller->listen());
   return controller;
 }
 
 Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options,
-                       std::unique_ptr<store::Store> store)
+                       store::SqliteFileLock lock, std::unique_ptr<store::Store> store)
     : loop_(loop.get_executor()),
       clock_(clock),
       options_(std::move(options)),
+      lock_(std::move(lock)),
       store_(std::move(store)),
       fan_out_(options_.fan_out, api::every_kind()),
       resources_(*store_, options_.resource_limits),
@@ -86,7 +93,7 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       tasks_(loop_) {}
 
 Status Controller::listen() {
-  std::vector<std::string> listen = {fmt::format("unix:{}/holdfast.sock", options_.data_dir)};
+  std::vector<std::string> listen = {"unix:" + socket_path(options_)};
   listen.insert(listen.end(), options_.listen.begin(), options_.listen.end());
   TRY(server_, api::GrpcServer::start(loop_, {.listen = listen}, resources_, watches_));
   for (size_t i = 0; i < listen.size(); ++i) {

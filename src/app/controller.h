@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "events/fan_out.h"
 #include "net/task_group.h"
+#include "store/sqlite_file.h"
 #include "store/store.h"
 
 namespace holdfast::app {
@@ -48,13 +49,14 @@ class Controller {
 
  private:
   Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options,
-             std::unique_ptr<store::Store> store);
+             store::SqliteFileLock lock, std::unique_ptr<store::Store> store);
   Status listen();
   asio::awaitable<void> expire_items();
 
   asio::any_io_executor loop_;
   const Clock& clock_;
   ControllerOptions options_;
+  store::SqliteFileLock lock_;  // of the socket: one controller per data dir, whatever its store
   std::unique_ptr<store::Store> store_;
   events::FanOut fan_out_;
   api::ResourceService resources_;
