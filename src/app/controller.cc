@@ -24,7 +24,8 @@ Status check_loopback(const std::string& address) {
   in_addr numeric{};
   const bool is_numeric = ::inet_pton(AF_INET, host.c_str(), &numeric) == 1;
   const bool loopback = is_numeric && ntohl(numeric.s_addr) >> 24 == IN_LOOPBACKNET;
-  if (loopback || host == "localhost" || host == "[::1]") return absl::OkStatus();
+  const bool has_port = host.size() + 1 < address.size();  // gRPC would take 443
+  if (has_port && (loopback || host == "localhost" || host == "[::1]")) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
       "--listen {}: only loopback addresses (127.0.0.1:PORT, [::1]:PORT) can be served without "
       "certificates",
