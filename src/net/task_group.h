@@ -26,13 +26,15 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void spawn(asio::awaitable<void> task);
-  // Asks every task to end (terminal cancellation) and waits until all have.
+  // Asks every task to end (terminal cancellation) and waits until all have. A task that goes on to
+  // another co_await is ended there by asio, its own code is not told.
   asio::awaitable<void> join();
   size_t size() const { return running_.size(); }
 
  private:
   asio::any_io_executor executor_;
   std::list<asio::cancellation_signal> running_;
+  bool joining_ = false;
   asio::steady_timer empty_;
 };
 

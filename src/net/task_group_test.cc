@@ -33,6 +33,24 @@ TEST(TaskGroup, JoinCancelsWhatWaitsAndOutlivesIt) {
   EXPECT_EQ(tasks.size(), 0u);
 }
 
+TEST(TaskGroup, JoinEndsATaskThatWouldGoOnWaiting) {
+  asio::io_context loop;
+  TaskGroup tasks(loop.get_executor());
+  const auto stubborn = []() -> asio::awaitable<void> {
+    for (;;) co_await pause(1h);
+  };
+  const auto main = [&]() -> asio::awaitable<void> {
+    tasks.spawn(stubborn());
+    co_await pause(0s);
+    co_await tasks.join();
+  };
+
+  asio::co_spawn(loop, main(), asio::detached);
+  loop.run();
+
+  EXPECT_EQ(tasks.size(), 0u);
+}
+
 TEST(TaskGroup, FinishedTasksLeaveTheGroup) {
   asio::io_context loop;
   TaskGroup tasks(loop.get_executor());
