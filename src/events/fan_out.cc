@@ -53,7 +53,7 @@ std::vector<WatcherId> FanOut::reset(Status why) {
   return woken;
 }
 
-Result<WatcherId> FanOut::add(const WatchRequest& request) {
+Result<WatcherId> FanOut::add(const WatchRequest& request, int64_t newest) {
   if (watchers_.size() >= options_.max_watchers) {
     stats_.refused += 1;
     return absl::ResourceExhaustedError(
@@ -61,6 +61,7 @@ Result<WatcherId> FanOut::add(const WatchRequest& request) {
   }
   Watcher watcher;
   watcher.request = request;
+  watcher.newest = newest;
   if (initialised_) {
     TRY_OK(start(watcher));
   } else {
@@ -82,9 +83,10 @@ Status FanOut::start(Watcher& watcher) {
         "the list's revision",
         floor_, after));
   }
-  if (after > last_revision_) {
+  const int64_t latest = std::max(last_revision_, watcher.newest);
+  if (after > latest) {
     return absl::OutOfRangeError(
-        fmt::format("revision {} is in the future; the latest is {}", after, last_revision_));
+        fmt::format("revision {} is in the future; the latest is {}", after, latest));
   }
   if (after != 0) {
     const auto entry = std::ranges::upper_bound(
@@ -171,6 +173,16 @@ void FanOut::wake_idle(View& view, std::vector<WatcherId>& woken) {
   view.idle.clear();
 }
 
+// A watcher that was ahead of the source when it came.
+void FanOut::pass_over_seen(Watcher& watcher) {
+  while (watcher.cursor != end() &&
+         ring_[watcher.cursor - first_].event.revision <= watcher.request.after_revision) {
+    cursors_at(watcher.cursor) -= 1;
+    watcher.cursor += 1;
+    cursors_at(watcher.cursor) += 1;
+  }
+}
+
 Taken FanOut::take(WatcherId id) {
   const auto found = watchers_.find(id);
   if (found == watchers_.end()) return Closed{absl::NotFoundError("no such watcher")};
@@ -185,6 +197,7 @@ Taken FanOut::take(WatcherId id) {
     watcher.init_sent = true;
     return init_message(watcher);
   }
+  pass_over_seen(watcher);
   View& view = *watcher.view;
   auto known = std::ranges::find_if(view.built, [&](const Built& built) {
     return built.from == watcher.cursor && (built.message != nullptr || built.to == end());

@@ -69,8 +69,10 @@ class FanOut {
   // Closes every watcher with `why`; the source must init() again. Returns who to wake.
   std::vector<WatcherId> reset(Status why);
 
-  // Fails as narrow() does; kOutOfRange if changes after `after_revision` are no longer kept.
-  Result<WatcherId> add(const WatchRequest& request);
+  // Fails as narrow() does; kOutOfRange if changes after `after_revision` are no longer kept, or it
+  // is in the future: above what the source has shown, and above `newest`, the store's revision if
+  // the caller has looked. A source lags behind its store, and someone may have read there.
+  Result<WatcherId> add(const WatchRequest& request, int64_t newest = 0);
   void remove(WatcherId id);
 
   // Events in order of revision, whole revisions. Returns who to wake. Requires: after init().
@@ -89,6 +91,8 @@ class FanOut {
   size_t event_count() const { return ring_.size(); }
   size_t bytes() const { return bytes_; }
   bool initialised() const { return initialised_; }
+  // Of what the source has shown; 0 before the first init().
+  int64_t last_revision() const { return last_revision_; }
 
  private:
   struct Entry {
@@ -109,6 +113,7 @@ class FanOut {
   };
   struct Watcher {
     WatchRequest request;
+    int64_t newest = 0;    // as given to add()
     View* view = nullptr;  // null until initialised
     uint64_t cursor = 0;   // position of its next event; none while idle
     bool init_sent = false;
@@ -119,6 +124,7 @@ class FanOut {
   uint64_t end() const { return first_ + ring_.size(); }
   size_t& cursors_at(uint64_t position);
   void wake_idle(View& view, std::vector<WatcherId>& woken);
+  void pass_over_seen(Watcher& watcher);
   Status start(Watcher& watcher);
   View& view_for(std::vector<WatchKind> kinds);
   void leave_view(Watcher& watcher, WatcherId id);

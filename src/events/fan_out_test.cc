@@ -132,6 +132,24 @@ TEST_F(FanOutTest, RefusesARevisionForgottenOrInTheFuture) {
   EXPECT_EQ(future.status().code(), absl::StatusCode::kOutOfRange);
 }
 
+TEST_F(FanOutTest, AWatcherAheadOfTheSourceSeesOnlyWhatComesAfterItsRevision) {
+  const auto early = fan_out.add({.kinds = {kind("service")}, .after_revision = 12}, /*newest=*/13);
+  fan_out.init(kBoth, 10);
+  const auto ahead = fan_out.add({.kinds = {kind("service")}, .after_revision = 12}, /*newest=*/12);
+  ASSERT_TRUE(early.ok() && ahead.ok());
+  EXPECT_EQ(revisions(*ahead), (std::vector<int64_t>{12})) << "Init";
+  const WatcherId with_all = watch({kind("service")}, 10);
+  append(11);
+  EXPECT_EQ(revisions(*ahead), std::vector<int64_t>{});
+  for (int64_t revision = 12; revision <= 14; ++revision) append(revision);
+
+  EXPECT_EQ(revisions(*ahead), (std::vector<int64_t>{13, 14}));
+  EXPECT_EQ(revisions(*early), (std::vector<int64_t>{12, 13, 14})) << "Init is at 12";
+  EXPECT_EQ(revisions(with_all), (std::vector<int64_t>{10, 11, 12, 13, 14}));
+  EXPECT_EQ(fan_out.add({.kinds = {kind("service")}, .after_revision = 16}, 15).status().code(),
+            absl::StatusCode::kOutOfRange);
+}
+
 TEST_F(FanOutTest, ASlowWatcherIsKeptForItsGraceThenClosedWithTheReason) {
   fan_out.init(kBoth, 10);
   const WatcherId slow = watch({kind("service")});
