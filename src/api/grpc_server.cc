@@ -133,7 +133,7 @@ Status GrpcServer::listen() {
 }
 
 asio::awaitable<void> GrpcServer::stop() {
-  watches_.shut_down();
+  co_await watches_.shut_down();
   // Shutdown() blocks until every call is finished, and calls finish on this loop.
   std::thread stopping;
   co_await asio::async_initiate<decltype(asio::use_awaitable), void()>(

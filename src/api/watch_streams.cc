@@ -2,7 +2,10 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 
@@ -54,6 +57,8 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
 
   events::WatcherId watcher = 0;  // 0: none
   bool due = false;               // stands in due_
+  bool starting = false;          // start_ahead() has it
+  std::optional<Status> ended;    // while it was starting
   bool writing = false;
   bool finished = false;
   grpc::ByteBuffer buffer;
@@ -63,14 +68,16 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
   asio::executor_work_guard<asio::any_io_executor> guard_;
 };
 
-WatchStreams::WatchStreams(const asio::any_io_executor& loop, events::FanOut& fan_out,
-                           const Clock& clock, WatchStreamsOptions options)
+WatchStreams::WatchStreams(const asio::any_io_executor& loop, store::Store& store,
+                           events::FanOut& fan_out, const Clock& clock, WatchStreamsOptions options)
     : loop_(loop),
+      store_(store),
       fan_out_(fan_out),
       clock_(clock),
       options_(options),
       pace_(options.pace),
-      next_round_(loop) {}
+      next_round_(loop),
+      starting_(loop) {}
 
 WatchStreams::~WatchStreams() {
   HF_CHECK(streams_.empty(), "streams end before their owner");
@@ -92,7 +99,25 @@ void WatchStreams::start(std::unique_ptr<Stream> owned,
   streams_.emplace(&stream, std::move(owned));
   if (shut_down_) return finish(stream, absl::UnavailableError("the controller is stopping"));
   if (!request.ok()) return finish(stream, request.status());
-  const Result<events::WatcherId> added = fan_out_.add(*request);
+  if (request->after_revision <= fan_out_.last_revision()) return add(stream, *request, 0);
+  stream.starting = true;
+  starting_.spawn(start_ahead(&stream, *request));
+}
+
+// Someone read the store at a revision that the feed has not reached yet, or it is of the future.
+// The stream lives until it is finished, which waits for this.
+asio::awaitable<void> WatchStreams::start_ahead(Stream* stream, events::WatchRequest request) {
+  const auto [cancelled, now] = co_await asio::co_spawn(
+      loop_, store_.range({store::prefix_range("/"), 1}), asio::as_tuple(asio::use_awaitable));
+  stream->starting = false;
+  if (stream->ended) co_return finish(*stream, *stream->ended);
+  if (cancelled) co_return finish(*stream, absl::UnavailableError("the controller is stopping"));
+  if (!now.ok()) co_return finish(*stream, now.status());
+  add(*stream, request, now->revision);
+}
+
+void WatchStreams::add(Stream& stream, const events::WatchRequest& request, int64_t newest) {
+  const Result<events::WatcherId> added = fan_out_.add(request, newest);
   if (!added.ok()) return finish(stream, added.status());
   stream.watcher = *added;
   by_watcher_.emplace(*added, &stream);
@@ -156,6 +181,10 @@ void WatchStreams::on_cancel(Stream& stream) {
 
 void WatchStreams::finish(Stream& stream, const Status& status) {
   if (stream.finished) return;
+  if (stream.starting) {
+    stream.ended = status;
+    return;
+  }
   stream.finished = true;
   if (stream.watcher != 0) {
     by_watcher_.erase(stream.watcher);
@@ -168,12 +197,13 @@ void WatchStreams::forget(Stream& stream) {
   streams_.erase(&stream);
 }
 
-void WatchStreams::shut_down() {
+asio::awaitable<void> WatchStreams::shut_down() {
   shut_down_ = true;
   next_round_.cancel();
   for (const auto& [stream, owned] : streams_) {
     finish(*stream, absl::UnavailableError("the controller is stopping"));
   }
+  co_await starting_.join();
 }
 
 }  // namespace holdfast::api

@@ -20,6 +20,8 @@
 #include "events/fan_out.h"
 #include "events/pace.h"
 #include "events/watch_request.h"
+#include "net/task_group.h"
+#include "store/store.h"
 
 namespace holdfast::api {
 
@@ -32,8 +34,9 @@ struct WatchStreamsOptions {
 
 class WatchStreams {
  public:
-  WatchStreams(const asio::any_io_executor& loop, events::FanOut& fan_out, const Clock& clock,
-               WatchStreamsOptions options);
+  // The store is asked for its revision only.
+  WatchStreams(const asio::any_io_executor& loop, store::Store& store, events::FanOut& fan_out,
+               const Clock& clock, WatchStreamsOptions options);
   // Requires: the server was shut down and the loop ran dry since.
   ~WatchStreams();
 
@@ -43,12 +46,14 @@ class WatchStreams {
   // Lets these watchers take what is due to them.
   void wake(const std::vector<events::WatcherId>& ids);
   // Ends every stream and refuses new ones.
-  void shut_down();
+  asio::awaitable<void> shut_down();
   size_t size() const { return streams_.size(); }
 
  private:
   class Stream;
   void start(std::unique_ptr<Stream> stream, const Result<events::WatchRequest>& request);
+  asio::awaitable<void> start_ahead(Stream* stream, events::WatchRequest request);
+  void add(Stream& stream, const events::WatchRequest& request, int64_t newest);
   void make_due(Stream& stream);
   void run_round();
   void pump(Stream& stream);
@@ -58,6 +63,7 @@ class WatchStreams {
   void finish(Stream& stream, const Status& status);
 
   asio::any_io_executor loop_;
+  store::Store& store_;
   events::FanOut& fan_out_;
   const Clock& clock_;
   WatchStreamsOptions options_;
@@ -67,6 +73,7 @@ class WatchStreams {
   bool round_is_set_ = false;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<events::WatcherId, Stream*> by_watcher_;
+  net::TaskGroup starting_;
   bool shut_down_ = false;
 };
 

@@ -89,7 +89,7 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       store_(std::move(store)),
       fan_out_(options_.fan_out, api::every_kind()),
       resources_(*store_, options_.resource_limits),
-      watches_(loop_, fan_out_, clock_, options_.watches),
+      watches_(loop_, *store_, fan_out_, clock_, options_.watches),
       feed_(*store_, fan_out_, clock_, [this](const auto& ids) { watches_.wake(ids); }),
       tasks_(loop_) {}
 
