@@ -194,6 +194,7 @@ void WatchStreams::finish(Stream& stream, const Status& status) {
 }
 
 void WatchStreams::forget(Stream& stream) {
+  if (stream.due) std::ranges::replace(due_, &stream, nullptr);
   streams_.erase(&stream);
 }
 
