@@ -48,8 +48,8 @@ class ApiList : public testing::Test {
 
 TEST_F(ApiList, PagesAreWholeAndInOrderWhileOthersWriteAndAWatchFromThereMissesNothing) {
   constexpr size_t kStable = 3'000;
-  ASSERT_EQ(client_.upsert_many(
-                kStable, [](size_t i) { return service(fmt::format("stable-{:05}", i)); }),
+  ASSERT_EQ(client_.upsert_many(kStable,
+                                [](size_t i) { return service(fmt::format("stable-{:05}", i)); }),
             0U);
   std::atomic<bool> listed = false;
   std::atomic<size_t> written = 0;
@@ -91,8 +91,7 @@ TEST_F(ApiList, WhatWasJustListedCanBeWatchedFrom) {
   });
   std::vector<std::string> refused;
   for (int round = 0; round < 200; ++round) {
-    const int64_t revision =
-        client_.list_page({.kind = "service", .page_size = 1}).revision();
+    const int64_t revision = client_.list_page({.kind = "service", .page_size = 1}).revision();
     WatchReader watch(client_, watch_request({"service"}, revision));
     if (!watch.wait_for(1)) refused.push_back(watch.end().error_message());
   }
@@ -124,8 +123,7 @@ TEST_F(ApiList, ATokenNobodyGaveOutIsRefused) {
   for (const std::string& token :
        {std::string("x"), std::string("1"), std::string("-5:web"), std::string("007:web"),
         std::string("1:a\0b", 5), std::string(100'000, '9')}) {
-    const grpc::Status status =
-        client_.list_status({.kind = "service", .page_token = token});
+    const grpc::Status status = client_.list_status({.kind = "service", .page_token = token});
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << token.substr(0, 20);
   }
   EXPECT_EQ(client_.list_status({.kind = "gateway"}).error_code(), StatusCode::UNIMPLEMENTED);

@@ -1,8 +1,8 @@
 // Watch over gRPC: what is confirmed, what is refused, and that nothing is missed or seen twice.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
 
 #include "e2e/api_client.h"
 #include "e2e/controller_process.h"
