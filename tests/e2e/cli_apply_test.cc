@@ -41,7 +41,8 @@ TEST_F(CliApply, TakesManyDocumentsFromManyFiles) {
   const TempDir folder;
   std::ofstream(folder.file("two.yaml")) << kTwoDocuments;
   std::ofstream(folder.file("one.json"))
-      << R"({"kind":"service","metadata":{"name":"api"},"spec":{"ports":[{"port":1,"protocol":"tcp"}]}})";
+      << R"({"kind": "service", "metadata": {"name": "api"},)"
+         R"( "spec": {"ports": [{"port": 1, "protocol": "tcp"}]}})";
 
   const ProgramOutcome applied =
       controller_.cli({"apply", "-f", folder.file("two.yaml"), "-f", folder.file("one.json")});

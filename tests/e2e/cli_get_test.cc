@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "e2e/controller_process.h"
-#include "support/eventually.h"
 
 namespace holdfast::test {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
