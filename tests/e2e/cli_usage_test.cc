@@ -115,6 +115,16 @@ TEST(CliUsage, AControllerThatDoesNotAnswerIsATimeout) {
   EXPECT_THAT(result.error, AllOf(HasSubstr("HF1002"), HasSubstr("--timeout")));
 }
 
+TEST(CliUsage, AProxyForTheWebIsNotAskedForTheController) {
+  ControllerProcess controller;
+
+  const ProgramOutcome result =
+      run_program({.arguments = {"env", "http_proxy=http://127.0.0.1:9", HF_BIN_DIR "/holdfast",
+                                 "--server", controller.tcp_server(), "get", "services"}});
+
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+}
+
 TEST(CliUsage, OutputThatCannotBeWrittenIsAFailure) {
   ControllerProcess controller;
   controller.cli({"apply", "-f", "-"}, service_yaml("web"));
