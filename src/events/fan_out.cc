@@ -96,6 +96,7 @@ Status FanOut::start(Watcher& watcher) {
   watcher.view = &view_for(std::move(kinds));
   watcher.view->watchers += 1;
   watcher.cursor = cursor;
+  watcher.starts_after = after != 0 ? after : last_revision_;
   cursors_at(cursor) += 1;
   return absl::OkStatus();
 }
@@ -245,8 +246,7 @@ FanOut::Built FanOut::build(const View& view, uint64_t from) const {
 }
 
 std::shared_ptr<const Message> FanOut::init_message(const Watcher& watcher) const {
-  const int64_t after = watcher.request.after_revision;
-  const int64_t revision = after != 0 ? after : last_revision_;
+  const int64_t revision = watcher.starts_after;
   Message message{
       .bytes = encode_init(watcher.view->kinds, revision), .events = 1, .last_revision = revision};
   return std::make_shared<const Message>(std::move(message));

@@ -113,9 +113,10 @@ class FanOut {
   };
   struct Watcher {
     WatchRequest request;
-    int64_t newest = 0;    // as given to add()
-    View* view = nullptr;  // null until initialised
-    uint64_t cursor = 0;   // position of its next event; none while idle
+    int64_t newest = 0;        // as given to add()
+    View* view = nullptr;      // null until initialised
+    uint64_t cursor = 0;       // position of its next event; none while idle
+    int64_t starts_after = 0;  // what Init says: the revision before its first event
     bool init_sent = false;
     bool idle = false;  // caught up, and nothing since concerned it
     std::optional<Status> closed;

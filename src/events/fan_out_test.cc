@@ -81,7 +81,7 @@ TEST_F(FanOutTest, InitComesFirstAndOnce) {
 
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->front().type(), v1::EVENT_TYPE_INIT);
-  EXPECT_EQ(first->front().revision(), 10 + 1);
+  EXPECT_EQ(first->front().revision(), 10);
   EXPECT_EQ(second->front().revision(), 11);
   EXPECT_FALSE(take(id));
 }
@@ -148,6 +148,17 @@ TEST_F(FanOutTest, AWatcherAheadOfTheSourceSeesOnlyWhatComesAfterItsRevision) {
   EXPECT_EQ(revisions(with_all), (std::vector<int64_t>{10, 11, 12, 13, 14}));
   EXPECT_EQ(fan_out.add({.kinds = {kind("service")}, .after_revision = 16}, 15).status().code(),
             absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(FanOutTest, InitNamesTheRevisionBeforeTheFirstEventHoweverLateItIsTaken) {
+  const WatcherId early = watch({kind("service")});
+  fan_out.init(kBoth, 10);
+  const WatcherId late = watch({kind("service")});
+  append(11);
+  append(12);
+
+  EXPECT_EQ(revisions(early), (std::vector<int64_t>{10, 11, 12}));
+  EXPECT_EQ(revisions(late), (std::vector<int64_t>{10, 11, 12}));
 }
 
 TEST_F(FanOutTest, ASlowWatcherIsKeptForItsGraceThenClosedWithTheReason) {
@@ -280,7 +291,7 @@ TEST_F(FanOutTest, ResetClosesEveryWatcherAndStartsAfresh) {
   fan_out.init(kBoth, 50);
   const WatcherId next = watch({kind("service")});
   append(51);
-  EXPECT_EQ(take(next)->front().revision(), 51);
+  EXPECT_EQ(revisions(next), (std::vector<int64_t>{50, 51}));
 }
 
 // Random watchers, events, reads and removals: whoever is not closed sees exactly what concerns it.
