@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <thread>
 
@@ -13,10 +15,17 @@
 namespace holdfast::api {
 namespace {
 
+// What running calls have to end by themselves when the server stops.
+constexpr std::chrono::seconds kGrace(1);
+
 template <typename Response>
 asio::awaitable<void> answer(grpc::ServerUnaryReactor* reactor, Response* response,
                              asio::awaitable<Result<Response>> work) {
   Result<Response> result = co_await std::move(work);
+  // Only a server that stops cancels its calls.
+  if (absl::IsCancelled(result.status())) {
+    result = absl::UnavailableError("the controller is stopping");
+  }
   if (result.ok()) *response = *std::move(result);
   reactor->Finish(rpc::to_grpc(result.status()));
 }
@@ -135,16 +144,21 @@ Status GrpcServer::listen() {
 asio::awaitable<void> GrpcServer::stop() {
   co_await watches_.shut_down();
   // Shutdown() blocks until every call is finished, and calls finish on this loop.
-  std::thread stopping;
-  co_await asio::async_initiate<decltype(asio::use_awaitable), void()>(
-      [&](auto handler) {
-        stopping = std::thread(
-            [this, handler = std::move(handler), guard = asio::make_work_guard(loop_)]() mutable {
-              server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-              asio::post(loop_, std::move(handler));
-            });
-      },
-      asio::use_awaitable);
+  bool done = false;
+  asio::steady_timer grace(loop_, kGrace);
+  std::thread stopping([this, &done, &grace, guard = asio::make_work_guard(loop_)] {
+    server_->Shutdown(std::chrono::system_clock::now() + kGrace);
+    asio::post(loop_, [&done, &grace] {
+      done = true;
+      grace.cancel();
+    });
+  });
+  while (!done) {
+    co_await grace.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (done) break;
+    co_await calls_.join();  // what still waits for the store
+    grace.expires_after(kGrace);
+  }
   stopping.join();
   co_await calls_.join();
 }

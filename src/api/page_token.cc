@@ -21,6 +21,7 @@ std::optional<PageToken> parse_page_token(std::string_view text) {
   if (token.last_name.empty() || token.last_name.find('\0') != std::string::npos) {
     return std::nullopt;
   }
+  if (to_text(token) != text) return std::nullopt;  // "007:web", "-0:web"
   return token;
 }
 

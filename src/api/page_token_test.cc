@@ -13,7 +13,8 @@ TEST(PageToken, RoundTrips) {
 
 TEST(PageToken, RefusesWhatItDidNotMake) {
   for (const std::string_view text :
-       {"", "41", "41:", ":web", "-1:web", "x:web", "99999999999999999999:web"}) {
+       {"", "41", "41:", ":web", "-1:web", "x:web", "99999999999999999999:web", "007:web", "-0:web",
+        "+1:web", " 1:web"}) {
     EXPECT_FALSE(parse_page_token(text)) << text;
   }
   EXPECT_FALSE(parse_page_token(std::string_view("1:a\0b", 5)));

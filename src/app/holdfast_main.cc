@@ -3,7 +3,9 @@
 #include <map>
 
 #include "app/paths.h"
+#include "base/bytes.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 
 namespace holdfast::app {
 namespace {
@@ -83,8 +85,8 @@ void add_commands(CLI::App& app, Options& options) {
 Status parse_selector(Options& options) {
   for (const std::string& pair : options.selector) {
     const size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return absl::InvalidArgumentError("--selector " + pair + ": use key=value");
+    if (equals == std::string::npos || equals == 0 || first_invalid_utf8(pair)) {
+      return absl::InvalidArgumentError("--selector " + holdfast::quoted(pair) + ": use key=value");
     }
     options.get.labels[pair.substr(0, equals)] = pair.substr(equals + 1);
   }
@@ -101,7 +103,7 @@ Duration seconds(double count) {
 
 Exit run(const CLI::App& app, Options& options) {
   if (app.got_subcommand("version")) {
-    fmt::print("holdfast " HF_VERSION "\n");
+    cli::print_out("holdfast " HF_VERSION "\n");
     return Exit::Ok;
   }
   const Status selector = parse_selector(options);
@@ -135,7 +137,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::Usage);
   }
-  return static_cast<int>(run(app, options));
+  return static_cast<int>(cli::with_output_written(run(app, options)));
 }
 
 }  // namespace

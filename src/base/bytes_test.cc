@@ -32,10 +32,22 @@ TEST(Bytes, SuggestsOnlyWhatIsClose) {
   constexpr std::array<std::string_view, 3> kKeys = {"zone", "name", "listen"};
 
   EXPECT_EQ(did_you_mean("zonee", kKeys), "zone");
-  EXPECT_EQ(did_you_mean("nmae", kKeys), std::nullopt);
   EXPECT_EQ(did_you_mean("lisen", kKeys), "listen");
   EXPECT_EQ(did_you_mean("something", kKeys), std::nullopt);
   EXPECT_EQ(did_you_mean(std::string(1000, 'z'), kKeys), std::nullopt);
+}
+
+TEST(Bytes, TakesSwappedNeighboursForOneMistake) {
+  constexpr std::array<std::string_view, 3> kKeys = {"ports", "virtual_ip", "name"};
+
+  EXPECT_EQ(did_you_mean("prots", kKeys), "ports");
+  EXPECT_EQ(did_you_mean("opts", kKeys), std::nullopt) << "a swap and a letter are two mistakes";
+  EXPECT_EQ(did_you_mean("port", kKeys), "ports");
+  EXPECT_EQ(did_you_mean("virtaul_ip", kKeys), "virtual_ip");
+  EXPECT_EQ(did_you_mean("nmae", kKeys), "name");
+  EXPECT_EQ(did_you_mean("mnea", kKeys), std::nullopt);
+  EXPECT_EQ(did_you_mean("zone", kKeys), std::nullopt);
+  EXPECT_EQ(did_you_mean("", kKeys), std::nullopt);
 }
 
 }  // namespace

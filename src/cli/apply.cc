@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "resource/codec.h"
+#include "resource/field_path.h"
 #include "resource/registry.h"
 #include "resource/validation.h"
 
@@ -55,14 +58,15 @@ Exit load(const std::string& file, std::vector<Document>& documents) {
   }
   const auto parsed = resource::parse_resources(*text);
   if (!parsed) {
-    fmt::print(stderr, "{}", resource::format_error(file, *text, parsed.error()));
+    print_err(resource::format_error(file, *text, parsed.error()));
     return Exit::BadInput;
   }
   for (const v1::Resource& resource : *parsed) {
     const Status valid = resource::validate(resource);
     if (!valid.ok()) {
       return report({Exit::BadInput, "HF6010",
-                     fmt::format("{}: {}: {}", file, label(resource), std::string(valid.message())),
+                     fmt::format("{}: {} {}: {}", file, resource.kind(),
+                                 quoted(resource.metadata().name()), std::string(valid.message())),
                      "nothing was changed; correct the file and apply it again"});
     }
     documents.push_back({file, resource});
@@ -89,7 +93,8 @@ Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool d
     return "created";
   }
   TRY_OK(current.status());
-  if (same(*current, wanted)) return "unchanged";
+  *write.mutable_resource() = resource::with_secrets_of(*current, wanted);
+  if (same(*current, write.resource())) return "unchanged";
   if (wanted.metadata().revision() == 0) {
     write.mutable_resource()->mutable_metadata()->set_revision(current->metadata().revision());
   }
@@ -120,8 +125,8 @@ Exit apply(Client& client, const ApplyOptions& options) {
       failure.message = fmt::format("{}: {}", label(document.resource), failure.message);
       return report(failure);
     }
-    fmt::print("{} {}{}\n", label(document.resource), *outcome,
-               options.dry_run ? " (dry run)" : "");
+    print_out(fmt::format("{} {}{}\n", label(document.resource), *outcome,
+                          options.dry_run ? " (dry run)" : ""));
   }
   return Exit::Ok;
 }

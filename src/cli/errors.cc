@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include "cli/output.h"
 
 namespace holdfast::cli {
 
@@ -47,8 +47,8 @@ Failure explain(const Status& status, const Asked& asked) {
 }
 
 Exit report(const Failure& failure) {
-  fmt::print(stderr, "error {}: {}\n", failure.code, failure.message);
-  if (!failure.next.empty()) fmt::print(stderr, "  next: {}\n", failure.next);
+  print_err(fmt::format("error {}: {}\n", failure.code, failure.message));
+  if (!failure.next.empty()) print_err(fmt::format("  next: {}\n", failure.next));
   return failure.exit;
 }
 

@@ -1,8 +1,11 @@
 // holdfast get, holdfast delete: resources by kind and name.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/table.h"
 #include "resource/codec.h"
 #include "resource/field_path.h"
@@ -48,30 +51,33 @@ void print_table(resource::Kind kind, const std::vector<v1::Resource>& resources
   }
   if (wide) {
     headers.emplace_back("REVISION");
-    paths.push_back("metadata.revision");
+    paths.emplace_back("metadata.revision");
+  }
+  if (wide && std::ranges::find(paths, "metadata.labels") == paths.end()) {
+    headers.emplace_back("LABELS");
+    paths.emplace_back("metadata.labels");
   }
   std::vector<Row> rows;
   for (const v1::Resource& one : resources) {
     Row& row = rows.emplace_back();
     for (const std::string_view path : paths) row.push_back(resource::cell_text(one, path));
   }
-  fmt::print("{}", render_table(headers, rows));
+  print_out(render_table(headers, rows));
 }
 
 void print(resource::Kind kind, const std::vector<v1::Resource>& resources, Output output,
            bool single) {
   switch (output) {
     case Output::Json:
-      fmt::print("{}\n", single ? resource::to_json_pretty(resources.front())
-                                : resource::list_to_json_pretty(resources));
+      print_out(single ? resource::to_json_pretty(resources.front())
+                       : resource::list_to_json_pretty(resources));
       return;
     case Output::Yaml:
-      fmt::print("{}",
-                 single ? resource::to_yaml(resources.front()) : resource::list_to_yaml(resources));
+      print_out(single ? resource::to_yaml(resources.front()) : resource::list_to_yaml(resources));
       return;
     case Output::Name:
       for (const v1::Resource& one : resources) {
-        fmt::print("{}/{}\n", one.kind(), one.metadata().name());
+        print_out(fmt::format("{}/{}\n", one.kind(), one.metadata().name()));
       }
       return;
     case Output::Table:
@@ -93,6 +99,14 @@ Status split_target(std::string& kind, std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
+Status check_names(resource::Kind kind, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (resource::parse_store_key(resource::store_key(kind, name))) continue;
+    return absl::InvalidArgumentError(fmt::format("{} is no resource's name", quoted(name)));
+  }
+  return absl::OkStatus();
+}
+
 Exit get(Client& client, const GetOptions& options) {
   std::string kind_text = options.kind;
   std::vector<std::string> names = options.names;
@@ -102,12 +116,14 @@ Exit get(Client& client, const GetOptions& options) {
     const Status& wrong = target.ok() ? kind.status() : target;
     return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
   }
+  const Status named = check_names(*kind, names);
+  if (!named.ok()) return report(explain(named, client.asked()));
   const Result<std::vector<v1::Resource>> resources =
       names.empty() ? fetch_all(client, *kind, options.labels) : fetch_named(client, *kind, names);
   if (!resources.ok()) return report(explain(resources.status(), client.asked()));
   const bool table = options.output == Output::Table || options.output == Output::Wide;
   if (resources->empty() && table) {
-    fmt::print(stderr, "No {} found.\n", resource::info(*kind).plural);
+    print_err(fmt::format("No {} found.\n", resource::info(*kind).plural));
     return Exit::Ok;
   }
   print(*kind, *resources, options.output, names.size() == 1);
@@ -125,13 +141,15 @@ Exit remove(Client& client, const DeleteOptions& options) {
                                       : absl::InvalidArgumentError("name what to delete");
     return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
   }
+  const Status named = check_names(*kind, names);
+  if (!named.ok()) return report(explain(named, client.asked()));
   for (const std::string& name : names) {
     v1::DeleteRequest request;
     request.set_kind(std::string(resource::info(*kind).name));
     request.set_name(name);
     const Result<v1::DeleteResponse> deleted = client.remove(request);
     if (!deleted.ok()) return report(explain(deleted.status(), client.asked()));
-    fmt::print("{}/{} deleted\n", request.kind(), name);
+    print_out(fmt::format("{}/{} deleted\n", request.kind(), name));
   }
   return Exit::Ok;
 }

@@ -1,9 +1,8 @@
 // holdfast watch: changes as they happen.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "resource/codec.h"
 #include "resource/registry.h"
 
@@ -14,13 +13,12 @@ void print_event(const v1::Event& event, Output output) {
   const bool put = event.type() == v1::EVENT_TYPE_PUT;
   const v1::Resource& resource = event.resource();
   if (output == Output::Json) {
-    fmt::print("{{\"type\":\"{}\",\"revision\":{},\"resource\":{}}}\n", put ? "put" : "delete",
-               event.revision(), resource::to_json(resource));
+    print_out(fmt::format("{{\"type\":\"{}\",\"revision\":{},\"resource\":{}}}\n",
+                          put ? "put" : "delete", event.revision(), resource::to_json(resource)));
   } else {
-    fmt::print("{:<6} {}/{}  revision {}\n", put ? "put" : "delete", resource.kind(),
-               resource.metadata().name(), event.revision());
+    print_out(fmt::format("{:<6} {}/{}  revision {}\n", put ? "put" : "delete", resource.kind(),
+                          resource.metadata().name(), event.revision()));
   }
-  std::fflush(stdout);
 }
 
 void print_init(const v1::Event& init) {
@@ -28,7 +26,7 @@ void print_init(const v1::Event& init) {
   for (const v1::WatchKind& kind : init.status().kinds()) {
     kinds += (kinds.empty() ? "" : ", ") + kind.kind();
   }
-  fmt::print(stderr, "watching {} after revision {}\n", kinds, init.revision());
+  print_err(fmt::format("watching {} after revision {}\n", kinds, init.revision()));
 }
 
 }  // namespace
@@ -45,6 +43,8 @@ Exit watch(Client& client, const WatchOptions& options) {
       const Status& wrong = target.ok() ? kind.status() : target;
       return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
     }
+    const Status named = check_names(*kind, names);
+    if (!named.ok()) return report(explain(named, client.asked()));
     v1::WatchKind& wanted = *request.add_kinds();
     wanted.set_kind(std::string(resource::info(*kind).name));
     if (!names.empty()) wanted.set_name(names.front());
@@ -57,6 +57,7 @@ Exit watch(Client& client, const WatchOptions& options) {
     }
     print_event(event, options.output);
     seen += 1;
+    if (!flush_output()) return false;
     return options.count == 0 || seen < options.count;
   });
   return status.ok() ? Exit::Ok : report(explain(status, client.asked()));

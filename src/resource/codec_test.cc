@@ -4,9 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-
-#include "resource/nearest.h"
 #include "resource/registry.h"
 #include "resource/validation.h"
 
@@ -297,16 +294,6 @@ TEST(Codec, ANewerKindIsPrintedWithoutItsBody) {
 
   EXPECT_EQ(to_json(newer),
             R"({"apiVersion":"holdfast.dev/v1","kind":"gateway","metadata":{"name":"g"}})");
-}
-
-TEST(Nearest, TakesSwappedNeighboursForOneMistake) {
-  constexpr std::array<std::string_view, 2> kNames = {"ports", "virtual_ip"};
-
-  EXPECT_EQ(nearest("prots", kNames), "ports");
-  EXPECT_EQ(nearest("port", kNames), "ports");
-  EXPECT_EQ(nearest("virtaul_ip", kNames), "virtual_ip");
-  EXPECT_EQ(nearest("zone", kNames), std::nullopt);
-  EXPECT_EQ(nearest("", kNames), std::nullopt);
 }
 
 }  // namespace

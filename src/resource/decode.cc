@@ -14,7 +14,6 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "resource/nearest.h"
 #include "resource/scalar_text.h"
 
 namespace holdfast::resource {
@@ -260,7 +259,7 @@ std::string wrong_shape(const char* expected, const Node& node) {
 }
 
 std::string unknown_field(string_view key, std::span<const string_view> known) {
-  if (const auto near = nearest(key, known)) {
+  if (const auto near = did_you_mean(key, known)) {
     return fmt::format("unknown field; did you mean \"{}\"?", *near);
   }
   std::string names;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "resource/nearest.h"
 #include "resource/scalar_text.h"
 
 namespace holdfast::resource {
@@ -55,7 +54,7 @@ FromText<int> parse_enum(const EnumDescriptor& type, string_view text) {
   }
   if (const auto number = parse_int<int32_t>(text)) return *number;
   const std::vector<string_view> candidates(words.begin(), words.end());
-  if (const auto near = nearest(text, candidates)) {
+  if (const auto near = did_you_mean(text, candidates)) {
     return std::unexpected(
         fmt::format("{} is not one of its words; did you mean \"{}\"?", quoted(text), *near));
   }

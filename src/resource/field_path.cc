@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/util/message_differencer.h>
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "resource/encode.h"
@@ -72,6 +75,40 @@ std::string values_text(const Message& message, string_view path) {
   return out;
 }
 
+bool same_without(const Message& a, const Message& b, string_view path) {
+  const std::unique_ptr<Message> left(a.New());
+  const std::unique_ptr<Message> right(b.New());
+  left->CopyFrom(a);
+  right->CopyFrom(b);
+  clear_field(*left, path);
+  clear_field(*right, path);
+  return google::protobuf::util::MessageDifferencer::Equals(*left, *right);
+}
+
+// Secrets are strings or bytes.
+void fill_field(const Message& stored, Message& wanted, string_view path) {
+  const auto& reflection = *wanted.GetReflection();
+  const auto [name, rest] = split_first(path);
+  const FieldDescriptor* field = wanted.GetDescriptor()->FindFieldByName(name);
+  if (field == nullptr) return;
+  if (rest.empty()) {
+    if (reflection.HasField(wanted, field)) return;
+    return reflection.SetString(&wanted, field, reflection.GetString(stored, field));
+  }
+  if (!field->is_repeated()) {
+    if (!reflection.HasField(wanted, field)) return;
+    return fill_field(reflection.GetMessage(stored, field),
+                      *reflection.MutableMessage(&wanted, field), rest);
+  }
+  const int both =
+      std::min(reflection.FieldSize(stored, field), reflection.FieldSize(wanted, field));
+  for (int i = 0; i < both; ++i) {
+    const Message& from = reflection.GetRepeatedMessage(stored, field, i);
+    Message& to = *reflection.MutableRepeatedMessage(&wanted, field, i);
+    if (same_without(from, to, rest)) fill_field(from, to, rest);
+  }
+}
+
 }  // namespace
 
 std::string cell_text(const v1::Resource& resource, string_view path) {
@@ -111,6 +148,15 @@ v1::Resource without_secrets(v1::Resource resource) {
     clear_field(mutable_body(*kind, resource), path);
   }
   return resource;
+}
+
+v1::Resource with_secrets_of(const v1::Resource& stored, v1::Resource wanted) {
+  const auto kind = kind_of(wanted);
+  if (!kind || kind_of(stored) != kind) return wanted;
+  for (const string_view path : info(*kind).secret_paths) {
+    fill_field(*body_of(stored), mutable_body(*kind, wanted), path);
+  }
+  return wanted;
 }
 
 }  // namespace holdfast::resource

@@ -22,4 +22,9 @@ bool is_field(const google::protobuf::Descriptor& type, std::string_view path);
 // The resource without what the registry calls secret.
 v1::Resource without_secrets(v1::Resource resource);
 
+// `wanted` with the secrets it leaves out taken from `stored`, so that what was read without
+// secrets and is written back loses none. An element of a list takes from the element at the same
+// place, if the two are otherwise the same.
+v1::Resource with_secrets_of(const v1::Resource& stored, v1::Resource wanted);
+
 }  // namespace holdfast::resource

@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "resource/kind_rules.h"
-#include "resource/nearest.h"
 #include "resource/text_rules.h"
 
 namespace holdfast::resource {
@@ -207,7 +206,7 @@ Result<Kind> find_kind(string_view spelling) {
     if (is_spelled(kTable[i], wanted)) return static_cast<Kind>(i);
     candidates.insert(candidates.end(), {kTable[i].name, kTable[i].plural});
   }
-  const auto near = nearest(spelling, candidates);
+  const auto near = did_you_mean(spelling, candidates);
   return absl::InvalidArgumentError(
       near ? fmt::format("{} is not a kind; did you mean \"{}\"?", quoted(spelling), *near)
            : fmt::format("{} is not a kind; use service, agent, proxy, …", quoted(spelling)));

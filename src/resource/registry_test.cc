@@ -171,5 +171,27 @@ TEST(FieldPath, RemovesEverySecretAndNothingElse) {
   EXPECT_EQ(without_secrets(authority).cert_authority().keys(1).certificate_pem(), "certificate");
 }
 
+TEST(FieldPath, ASecretThatIsLeftOutIsTakenFromWhatIsStored) {
+  v1::Resource user = make_resource(Kind::User, "ann");
+  user.mutable_user()->set_password_hash("stored");
+  v1::Resource authority = make_resource(Kind::CertAuthority, "ca");
+  for (const char* certificate : {"first", "second"}) {
+    v1::CertAuthorityKey& key = *authority.mutable_cert_authority()->add_keys();
+    key.set_certificate_pem(certificate);
+    key.set_private_key_pem(std::string("key of ") + certificate);
+  }
+  v1::Resource replaced = without_secrets(authority);
+  replaced.mutable_cert_authority()->mutable_keys(0)->set_certificate_pem("third");
+  v1::Resource other = without_secrets(user);
+  other.mutable_user()->set_password_hash("new");
+
+  EXPECT_EQ(with_secrets_of(user, without_secrets(user)).user().password_hash(), "stored");
+  EXPECT_EQ(with_secrets_of(user, other).user().password_hash(), "new");
+  const v1::Resource filled = with_secrets_of(authority, replaced);
+  EXPECT_EQ(filled.cert_authority().keys(0).private_key_pem(), "") << "of another certificate";
+  EXPECT_EQ(filled.cert_authority().keys(1).private_key_pem(), "key of second");
+  EXPECT_EQ(with_secrets_of(user, authority).cert_authority().keys_size(), 2);
+}
+
 }  // namespace
 }  // namespace holdfast::resource

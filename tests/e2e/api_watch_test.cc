@@ -1,0 +1,180 @@
+// Watch over gRPC: what is confirmed, what is refused, and that nothing is missed or seen twice.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include "e2e/api_client.h"
+#include "e2e/controller_process.h"
+#include "support/eventually.h"
+
+namespace holdfast::test {
+namespace {
+
+using grpc::StatusCode;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ApiWatch : public testing::Test {
+ protected:
+  grpc::Status status_of(const v1::WatchRequest& request) {
+    WatchReader watch(client_, request);
+    return watch.wait_until_it_ends();
+  }
+
+  ControllerProcess controller_;
+  ApiClient client_{controller_.tcp_server()};
+};
+
+std::vector<int64_t> revisions(const std::vector<SeenEvent>& events) {
+  std::vector<int64_t> all;
+  for (const SeenEvent& event : events) all.push_back(event.revision);
+  return all;
+}
+
+TEST_F(ApiWatch, InitComesFirstAndOnceWithTheConfirmedKinds) {
+  WatchReader watch(client_, watch_request({"service", "agent"}));
+  ASSERT_TRUE(watch.wait_for(1));
+  ASSERT_TRUE(client_.upsert(service("web")).status.ok());
+  ASSERT_TRUE(client_.remove("service", "web").status.ok());
+  ASSERT_TRUE(watch.wait_for(3));
+
+  const std::vector<SeenEvent> events = watch.events();
+  EXPECT_EQ(events[0].type, v1::EVENT_TYPE_INIT);
+  EXPECT_THAT(events[0].confirmed, ElementsAre("service", "agent"));
+  EXPECT_EQ(events[1].type, v1::EVENT_TYPE_PUT);
+  EXPECT_EQ(events[2].type, v1::EVENT_TYPE_DELETE);
+  EXPECT_EQ(watch.changes().size(), 2U);
+}
+
+TEST_F(ApiWatch, AStrictWatchOfAnUnknownKindFailsWithTheReason) {
+  const grpc::Status status = status_of(watch_request({"service", "gateway"}));
+
+  EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("\"gateway\""));
+}
+
+TEST_F(ApiWatch, PartialSuccessNarrowsToWhatCanBeWatched) {
+  v1::WatchRequest request = watch_request({"gateway", "service", "tunnel"});
+  request.set_allow_partial_success(true);
+  v1::WatchRequest nothing_left = watch_request({"gateway"});
+  nothing_left.set_allow_partial_success(true);
+
+  WatchReader watch(client_, request);
+
+  ASSERT_TRUE(watch.wait_for(1));
+  EXPECT_THAT(watch.events()[0].confirmed, ElementsAre("service"));
+  EXPECT_EQ(status_of(nothing_left).error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ApiWatch, RequestsThatCannotBeMeantAreRefused) {
+  v1::WatchRequest too_many;
+  for (int i = 0; i < 1000; ++i) too_many.add_kinds()->set_kind("service");
+  v1::WatchRequest long_name = watch_request({"service"});
+  long_name.mutable_kinds(0)->set_name(std::string(10'000, 'x'));
+
+  EXPECT_EQ(status_of(watch_request({})).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status_of(watch_request({""})).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status_of(watch_request({"service"}, -1)).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status_of(too_many).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status_of(long_name).error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ApiWatch, ARevisionInTheFutureIsOutOfRange) {
+  for (const int64_t ahead : {int64_t{2}, int64_t{1'000'000}, INT64_MAX}) {
+    const grpc::Status status = status_of(watch_request({"service"}, ahead));
+    EXPECT_EQ(status.error_code(), StatusCode::OUT_OF_RANGE) << ahead;
+    EXPECT_THAT(status.error_message(), HasSubstr("future"));
+  }
+}
+
+TEST_F(ApiWatch, BytesThatAreNoRequestAreRefused) {
+  grpc::GenericStub stub(client_.channel());
+  for (const std::string& bytes : {std::string("\xff\xff\xff\xff"), std::string(1000, '\x0a')}) {
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    const auto stream = stub.PrepareCall(&context, "/holdfast.v1.Events/Watch", &queue);
+    void* tag = nullptr;
+    bool ok = false;
+    stream->StartCall(nullptr);
+    queue.Next(&tag, &ok);
+    const grpc::Slice slice(bytes);
+    stream->WriteLast(grpc::ByteBuffer(&slice, 1), {}, nullptr);
+    queue.Next(&tag, &ok);
+    grpc::Status status;
+    stream->Finish(&status, nullptr);
+    queue.Next(&tag, &ok);
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
+  }
+  EXPECT_TRUE(client_.upsert(service("web")).status.ok());
+}
+
+TEST_F(ApiWatch, AReconnectingClientSeesEveryEventOnceAndInOrder) {
+  constexpr size_t kWrites = 3'000;
+  const int64_t start = client_.list_page({"service"}).revision();
+  std::thread writer([&] {
+    ApiClient other(controller_.unix_server());
+    EXPECT_EQ(other.upsert_many(kWrites, [](size_t i) { return service(fmt::format("s{}", i)); }),
+              0U);
+  });
+  std::vector<SeenEvent> seen;
+  int64_t last = start;
+  size_t connections = 0;
+  while (seen.size() < kWrites && connections < 200) {
+    ApiClient fresh(controller_.tcp_server());
+    WatchReader watch(fresh, watch_request({"service"}, last));
+    connections += 1;
+    const size_t enough = std::min<size_t>(kWrites - seen.size(), 250);
+    ASSERT_TRUE(watch.wait_for(1 + enough)) << watch.end().error_message();
+    watch.end();
+    for (const SeenEvent& event : watch.changes()) seen.push_back(event);
+    last = seen.back().revision;
+  }
+  writer.join();
+
+  std::vector<int64_t> expected;
+  for (size_t i = 1; i <= kWrites; ++i) expected.push_back(start + static_cast<int64_t>(i));
+  EXPECT_GT(connections, 1U);
+  EXPECT_EQ(revisions(seen), expected);
+}
+
+TEST_F(ApiWatch, LabelsNarrowAndAResourceThatStopsMatchingIsSeenAsDeleted) {
+  v1::WatchRequest request = watch_request({"service"});
+  (*request.mutable_kinds(0)->mutable_labels())["tier"] = "front";
+  WatchReader watch(client_, request);
+  ASSERT_TRUE(watch.wait_for(1));
+
+  ASSERT_TRUE(client_.upsert(service("web", {{"tier", "front"}})).status.ok());
+  ASSERT_TRUE(client_.upsert(service("web", {{"tier", "back"}})).status.ok());
+  ASSERT_TRUE(client_.upsert(service("last", {{"tier", "front"}})).status.ok());
+
+  ASSERT_TRUE(watch.wait_for(4));
+  const std::vector<SeenEvent> changes = watch.changes();
+  EXPECT_EQ(changes[0].type, v1::EVENT_TYPE_PUT);
+  EXPECT_EQ(changes[1].type, v1::EVENT_TYPE_DELETE);
+  EXPECT_EQ(changes[1].name, "web");
+  EXPECT_EQ(changes[2].name, "last");
+}
+
+TEST_F(ApiWatch, WatchersThatComeAndGoUnderLoadDisturbNobody) {
+  WatchReader steady(client_, watch_request({"service"}));
+  ASSERT_TRUE(steady.wait_for(1));
+  std::thread writer([&] {
+    ApiClient other(controller_.unix_server());
+    other.upsert_many(4'000, [](size_t i) { return service(fmt::format("s{}", i)); });
+  });
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::unique_ptr<WatchReader>> passing;
+    for (int i = 0; i < 10; ++i) {
+      passing.push_back(std::make_unique<WatchReader>(client_, watch_request({"service"})));
+    }
+    for (const auto& watch : passing) watch->wait_for(1);
+  }
+  writer.join();
+
+  EXPECT_TRUE(steady.wait_for(4'001));
+  EXPECT_TRUE(controller_.running());
+}
+
+}  // namespace
+}  // namespace holdfast::test

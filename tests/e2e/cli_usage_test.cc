@@ -1,0 +1,145 @@
+// The command's manners: help, exit codes, and what it says when nobody answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "e2e/controller_process.h"
+#include "support/eventually.h"
+#include "support/free_ports.h"
+#include "support/sanitized.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+
+ProgramOutcome run(Arguments arguments) {
+  arguments.insert(arguments.begin(), HF_BIN_DIR "/holdfast");
+  return run_program({.arguments = std::move(arguments)});
+}
+
+bool has_threads(pid_t process) {
+  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task");
+  return std::distance(begin(threads), end(threads)) > 1;
+}
+
+TEST(CliUsage, HelpIsOnStdoutAndNoError) {
+  for (const Arguments& arguments : {Arguments{"--help"},
+                                     {"apply", "--help"},
+                                     {"get", "--help"},
+                                     {"delete", "--help"},
+                                     {"watch", "--help"},
+                                     {"version", "--help"},
+                                     {"--version"},
+                                     {"version"}}) {
+    const ProgramOutcome result = run(arguments);
+    EXPECT_EQ(result.exit_code, 0) << arguments.front();
+    EXPECT_NE(result.output, "") << arguments.front();
+    EXPECT_EQ(result.error, "") << arguments.front();
+  }
+  EXPECT_THAT(run({"get", "--help"}).output, HasSubstr("holdfast get services"));
+}
+
+TEST(CliUsage, WhatItDoesNotUnderstandIsUsage) {
+  for (const Arguments& arguments : {Arguments{},
+                                     {"--bogus"},
+                                     {"get", "services", "--bogus"},
+                                     {"explode"},
+                                     {"apply"},
+                                     {"get"},
+                                     {"delete"},
+                                     {"watch"},
+                                     {"get", "services", "-o", "xml"},
+                                     {"--timeout", "0", "get", "services"},
+                                     {"--timeout", "soon", "get", "services"},
+                                     {"watch", "services", "--after", "-1"},
+                                     {"get", "service/"},
+                                     {"watch", "nonsense"}}) {
+    const ProgramOutcome result = run(arguments);
+    EXPECT_EQ(result.exit_code, 64) << testing::PrintToString(arguments);
+    EXPECT_EQ(result.output, "") << testing::PrintToString(arguments);
+    EXPECT_NE(result.error, "") << testing::PrintToString(arguments);
+  }
+}
+
+TEST(CliUsage, WithoutAControllerItSaysSoPromptlyAndWhatToDo) {
+  const TempDir folder;
+  const std::string port = std::to_string(free_ports(1).front());
+  for (const std::string& server : {"unix:" + folder.file("none.sock"), "127.0.0.1:" + port}) {
+    for (const Arguments& arguments :
+         {Arguments{"get", "services"}, {"delete", "service/web"}, {"watch", "services"}}) {
+      const auto begin = std::chrono::steady_clock::now();
+      const ProgramOutcome result = run_cli(server, arguments);
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s * kSanitizerCost);
+      EXPECT_EQ(result.exit_code, 69) << result.error;
+      EXPECT_THAT(result.error, AllOf(HasSubstr("HF1001"), HasSubstr(server),
+                                      HasSubstr("next: start one with `holdfastd controller`")));
+    }
+    EXPECT_EQ(run_cli(server, {"apply", "-f", "-"}, service_yaml("web")).exit_code, 69);
+  }
+}
+
+TEST(CliUsage, WaitWaitsForAControllerThatComesLater) {
+  ControllerProcess controller;
+  controller.kill();
+  const TempDir folder;
+  ChildProcess waiting({.arguments = {HF_BIN_DIR "/holdfast", "--server", controller.unix_server(),
+                                      "--wait", "20", "get", "services", "-o", "json"},
+                        .output_file = folder.file("output")});
+  ASSERT_TRUE(eventually([&] { return has_threads(waiting.pid()); }, 10s)) << "gRPC's, to connect";
+
+  controller.start();
+
+  EXPECT_EQ(waiting.wait(10s), 0);
+}
+
+TEST(CliUsage, WaitGivesUpAfterItsTime) {
+  const ProgramOutcome result = run_cli("unix:/nowhere", {"--wait", "0.2", "get", "services"});
+
+  EXPECT_EQ(result.exit_code, 69);
+  EXPECT_THAT(result.error, HasSubstr("HF1001"));
+}
+
+TEST(CliUsage, AControllerThatDoesNotAnswerIsATimeout) {
+  ControllerProcess controller;
+  ::kill(controller.pid(), SIGSTOP);
+
+  const ProgramOutcome result = controller.cli({"--timeout", "0.3", "get", "services"});
+
+  ::kill(controller.pid(), SIGCONT);
+  EXPECT_EQ(result.exit_code, 75) << result.error;
+  EXPECT_THAT(result.error, AllOf(HasSubstr("HF1002"), HasSubstr("--timeout")));
+}
+
+TEST(CliUsage, AProxyForTheWebIsNotAskedForTheController) {
+  ControllerProcess controller;
+
+  const ProgramOutcome result =
+      run_program({.arguments = {"env", "http_proxy=http://127.0.0.1:9", HF_BIN_DIR "/holdfast",
+                                 "--server", controller.tcp_server(), "get", "services"}});
+
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+}
+
+TEST(CliUsage, OutputThatCannotBeWrittenIsAFailure) {
+  ControllerProcess controller;
+  controller.cli({"apply", "-f", "-"}, service_yaml("web"));
+  for (const Arguments& arguments : {Arguments{"get", "services"},
+                                     {"get", "services", "-o", "json"},
+                                     {"watch", "services", "--after", "1", "--count", "1"}}) {
+    Arguments all = {HF_BIN_DIR "/holdfast", "--server", controller.unix_server()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+
+    const ProgramOutcome result = run_program({.arguments = all, .output_file = "/dev/full"});
+
+    EXPECT_EQ(result.exit_code, 1) << testing::PrintToString(arguments) << result.error;
+    EXPECT_THAT(result.error, HasSubstr("HF1004")) << testing::PrintToString(arguments);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::test

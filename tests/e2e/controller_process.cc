@@ -1,0 +1,94 @@
+#include "e2e/controller_process.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "base/check.h"
+#include "support/eventually.h"
+#include "support/free_ports.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <typename Address>
+bool accepts(int family, const Address& address) {
+  const int socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  const bool connected = ::connect(socket, generic, sizeof(address)) == 0;
+  ::close(socket);
+  return connected;
+}
+
+}  // namespace
+
+ProgramOutcome run_cli(const std::string& server, Arguments arguments, std::string input) {
+  arguments.insert(arguments.begin(), {HF_BIN_DIR "/holdfast", "--server", server});
+  return run_program({.arguments = std::move(arguments), .input = std::move(input)});
+}
+
+ProgramOutcome run_daemon(Arguments arguments) {
+  arguments.insert(arguments.begin(), HF_BIN_DIR "/holdfastd");
+  return run_program({.arguments = std::move(arguments)});
+}
+
+ControllerProcess::ControllerProcess(Arguments arguments)
+    : port_(free_ports(1).front()), arguments_(std::move(arguments)) {
+  arguments_.insert(arguments_.begin(), {HF_BIN_DIR "/holdfastd", "controller", "--data-dir",
+                                         data_dir(), "--listen", tcp_server()});
+  start();
+}
+
+void ControllerProcess::start() {
+  process_ = std::make_unique<ChildProcess>(
+      ChildOptions{.arguments = arguments_, .output_file = folder_.file("log")});
+  const bool in_time = eventually([&] { return ready() || !process_->running(); }, 20s);
+  HF_CHECK(in_time && process_->running(), "the controller is ready within 20 s: " + log());
+}
+
+bool ControllerProcess::ready() const {
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  const std::string path = socket();
+  HF_CHECK(path.size() < sizeof(local.sun_path), "the socket's path fits its address");
+  std::ranges::copy(path, local.sun_path);
+  sockaddr_in loopback{};
+  loopback.sin_family = AF_INET;
+  loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  loopback.sin_port = htons(port_);
+  return accepts(AF_UNIX, local) && accepts(AF_INET, loopback);
+}
+
+std::string ControllerProcess::tcp_server() const {
+  return fmt::format("127.0.0.1:{}", port_);
+}
+
+std::string ControllerProcess::log() const {
+  std::ifstream file(folder_.file("log"));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+size_t ControllerProcess::memory_bytes() const {
+  std::ifstream statm(fmt::format("/proc/{}/statm", pid()));
+  size_t size = 0;
+  size_t resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::string service_yaml(const std::string& name, int port) {
+  return fmt::format(
+      "kind: service\nmetadata: {{name: {}}}\nspec: {{ports: [{{port: {}, protocol: tcp}}]}}\n",
+      name, port);
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,62 @@
+// A real `holdfastd controller` in a folder of its own, with its unix socket and a port on
+// loopback, and the real `holdfast` command pointed at it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "support/child_process.h"
+#include "support/temp_dir.h"
+
+namespace holdfast::test {
+
+using Arguments = std::vector<std::string>;
+
+// `holdfast --server SERVER ARGUMENTS...`, with `input` as its stdin.
+ProgramOutcome run_cli(const std::string& server, Arguments arguments, std::string input = "");
+
+class ControllerProcess {
+ public:
+  // Started and ready when it returns. `arguments` come after those for folder and port.
+  explicit ControllerProcess(Arguments arguments = {});
+
+  void terminate() { process_->terminate(); }
+  void kill() { process_->kill(); }  // -9
+  // Its exit code once it ended; -1 if it still runs after `patience`.
+  int wait(Duration patience) { return process_->wait(patience); }
+  bool running() { return process_->running(); }
+  // On the same folder and port; ready when it returns.
+  void start();
+
+  ProgramOutcome cli(Arguments arguments, std::string input = "") const {
+    return run_cli(unix_server(), std::move(arguments), std::move(input));
+  }
+
+  std::string data_dir() const { return folder_.file("data"); }
+  std::string socket() const { return data_dir() + "/holdfast.sock"; }
+  std::string unix_server() const { return "unix:" + socket(); }
+  uint16_t port() const { return port_; }
+  std::string tcp_server() const;
+  // What it wrote to its log so far.
+  std::string log() const;
+  size_t memory_bytes() const;
+  pid_t pid() const { return process_->pid(); }
+
+ private:
+  bool ready() const;
+
+  TempDir folder_;
+  uint16_t port_;
+  Arguments arguments_;
+  std::unique_ptr<ChildProcess> process_;
+};
+
+// Runs `holdfastd ARGUMENTS...`, which is expected to refuse and end by itself.
+ProgramOutcome run_daemon(Arguments arguments);
+
+// A service of this name with one port, as YAML.
+std::string service_yaml(const std::string& name, int port = 8080);
+
+}  // namespace holdfast::test

@@ -1,0 +1,208 @@
+// The daemon's life: what it keeps when it ends, how it ends, and what it refuses to start with.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/clock.h"
+#include "e2e/controller_process.h"
+#include "support/eventually.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string many_services(int count) {
+  std::string documents;
+  for (int i = 0; i < count; ++i) documents += "---\n" + service_yaml(fmt::format("s{:03}", i));
+  return documents;
+}
+
+// `holdfast watch` in the background.
+class CliWatch {
+ public:
+  CliWatch(const std::string& server, Arguments arguments) {
+    arguments.insert(arguments.begin(), {HF_BIN_DIR "/holdfast", "--server", server, "watch"});
+    process_ = std::make_unique<ChildProcess>(ChildOptions{.arguments = std::move(arguments),
+                                                           .output_file = folder_.file("output"),
+                                                           .error_file = folder_.file("error")});
+  }
+
+  bool started() const {
+    return eventually([&] { return contents("error").contains("watching"); }, 10s);
+  }
+  int wait(Duration patience) { return process_->wait(patience); }
+  std::string contents(const std::string& stream) const {
+    std::ifstream file(folder_.file(stream));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  TempDir folder_;
+  std::unique_ptr<ChildProcess> process_;
+};
+
+TEST(Daemon, KeepsEverythingWhenItIsTerminatedAndWhenItIsKilled) {
+  ControllerProcess controller;
+  controller.cli({"apply", "-f", "-"}, many_services(50));
+  controller.cli({"delete", "service/s007"});
+  const std::string before = controller.cli({"get", "services", "-o", "json"}).output;
+
+  controller.terminate();
+  EXPECT_EQ(controller.wait(3s), 0);
+  controller.start();
+  const std::string after_term = controller.cli({"get", "services", "-o", "json"}).output;
+  const ProgramOutcome last = controller.cli({"apply", "-f", "-"}, service_yaml("last"));
+  controller.kill();
+  controller.start();
+
+  EXPECT_THAT(before, AllOf(HasSubstr("s049"), testing::Not(HasSubstr("s007"))));
+  EXPECT_EQ(after_term, before);
+  EXPECT_EQ(last.output, "service/last created\n");
+  EXPECT_EQ(controller.cli({"get", "service/last", "-o", "name"}).output, "service/last\n");
+  EXPECT_EQ(controller.cli({"delete", "service/last"}).exit_code, 0);
+  EXPECT_EQ(controller.cli({"get", "services", "-o", "json"}).output, before);
+}
+
+TEST(Daemon, EndsWithinThreeSecondsThoughWatchesAreOpen) {
+  ControllerProcess controller;
+  std::vector<std::unique_ptr<CliWatch>> watches;
+  for (const std::string& server :
+       {controller.unix_server(), controller.tcp_server(), controller.tcp_server()}) {
+    watches.push_back(std::make_unique<CliWatch>(server, Arguments{"services"}));
+  }
+  for (const auto& watch : watches) ASSERT_TRUE(watch->started()) << watch->contents("error");
+
+  controller.terminate();
+
+  EXPECT_EQ(controller.wait(3s), 0) << controller.log();
+  for (const auto& watch : watches) {
+    EXPECT_EQ(watch->wait(3s), 69);
+    EXPECT_THAT(watch->contents("error"), HasSubstr("stopping"));
+  }
+}
+
+TEST(Daemon, ASecondOneOnTheSameFolderIsRefusedWithThePidOfTheFirst) {
+  for (const Arguments& store : {Arguments{}, {"--store", "memory"}}) {
+    ControllerProcess controller(store);
+    controller.cli({"apply", "-f", "-"}, service_yaml("web"));
+    Arguments arguments = {"controller", "--data-dir", controller.data_dir()};
+    arguments.insert(arguments.end(), store.begin(), store.end());
+
+    const ProgramOutcome second = run_daemon(arguments);
+
+    EXPECT_EQ(second.exit_code, 1);
+    EXPECT_THAT(second.error, HasSubstr(fmt::format("process {};", controller.pid())));
+    EXPECT_EQ(controller.cli({"get", "svc", "-o", "name"}).output, "service/web\n");
+  }
+}
+
+TEST(Daemon, APortInUseIsRefusedByName) {
+  ControllerProcess controller;
+  const TempDir folder;
+
+  const ProgramOutcome second = run_daemon(
+      {"controller", "--data-dir", folder.file("data"), "--listen", controller.tcp_server()});
+
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.error, HasSubstr(controller.tcp_server()));
+}
+
+TEST(Daemon, ADamagedStoreIsRefusedAndLeftAsItIs) {
+  ControllerProcess controller;
+  controller.cli({"apply", "-f", "-"}, many_services(200));
+  controller.terminate();
+  ASSERT_EQ(controller.wait(3s), 0);
+  const std::string file = controller.data_dir() + "/store.db";
+  const auto size = std::filesystem::file_size(file);
+  {
+    std::fstream store(file, std::ios::binary | std::ios::in | std::ios::out);
+    store.seekp(static_cast<std::streamoff>(size / 2));
+    store << std::string(4096, '\x5a');
+  }
+  const ProgramOutcome damaged = run_daemon({"controller", "--data-dir", controller.data_dir()});
+  std::ofstream(file, std::ios::binary) << "this is not a store, but somebody's notes";
+  const ProgramOutcome foreign = run_daemon({"controller", "--data-dir", controller.data_dir()});
+
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.error, AllOf(HasSubstr(file), HasSubstr("damaged")));
+  EXPECT_EQ(foreign.exit_code, 1);
+  EXPECT_THAT(foreign.error, AllOf(HasSubstr(file), HasSubstr("left as it is")));
+  EXPECT_EQ(std::filesystem::file_size(file), 41U);
+}
+
+TEST(Daemon, ListensOnlyOnLoopback) {
+  const TempDir folder;
+  for (const std::string& address :
+       Arguments{"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:7443", "example.org:7443",
+                 "127.example.org:7443", "127.0.0.1.example.org:0", "localhost.example.org:0",
+                 "unix:/tmp/other.sock", "ipv4:0.0.0.0:0", "7443", "127.0.0.1"}) {
+    const ProgramOutcome refused =
+        run_daemon({"controller", "--data-dir", folder.file("data"), "--listen", address});
+    EXPECT_EQ(refused.exit_code, 1) << address;
+    EXPECT_THAT(refused.error, HasSubstr(address));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("data"))) << address;
+  }
+}
+
+TEST(Daemon, RefusesWhatItCannotDo) {
+  const TempDir folder;
+  const std::string data = folder.file("data");
+
+  const ProgramOutcome no_endpoint =
+      run_daemon({"controller", "--data-dir", data, "--store", "etcd"});
+  EXPECT_EQ(no_endpoint.exit_code, 1);
+  EXPECT_THAT(no_endpoint.error, HasSubstr("--etcd-endpoint"));
+
+  EXPECT_EQ(run_daemon({"controller", "--data-dir", data, "--store", "paper"}).exit_code, 64);
+  EXPECT_EQ(run_daemon({"--log-level", "loud", "controller", "--data-dir", data}).exit_code, 64);
+  EXPECT_EQ(run_daemon({}).exit_code, 64);
+  EXPECT_EQ(run_daemon({"--help"}).exit_code, 0);
+
+  const ProgramOutcome no_folder = run_daemon({"controller", "--data-dir", "/proc/nowhere"});
+  EXPECT_EQ(no_folder.exit_code, 1);
+  EXPECT_THAT(no_folder.error, AllOf(HasSubstr("/proc/nowhere"), HasSubstr("--data-dir")));
+}
+
+TEST(Daemon, NothingInItsFolderIsForOthers) {
+  ControllerProcess controller;
+  controller.cli({"apply", "-f", "-"}, service_yaml("web"));
+  Arguments paths = {controller.data_dir()};
+  for (const auto& entry : std::filesystem::directory_iterator(controller.data_dir())) {
+    paths.push_back(entry.path());
+  }
+
+  EXPECT_THAT(paths, testing::Contains(controller.socket()));
+  for (const std::string& path : paths) {
+    struct stat found{};
+    ASSERT_EQ(::stat(path.c_str(), &found), 0) << path;
+    EXPECT_EQ(found.st_mode & 077, 0U) << path;
+  }
+}
+
+TEST(Daemon, WhatExpiresVanishesAndWatchersSeeIt) {
+  ControllerProcess controller;
+  CliWatch watch(controller.unix_server(), {"agents", "--count", "2"});
+  ASSERT_TRUE(watch.started());
+  const std::string expires = to_rfc3339(SystemClock().wall_now() + 500ms);
+
+  const ProgramOutcome applied = controller.cli(
+      {"apply", "-f", "-"},
+      fmt::format("kind: agent\nmetadata: {{name: edge-7, expires: {}}}\nspec: {{zone: a}}\n",
+                  expires));
+
+  EXPECT_EQ(applied.exit_code, 0) << applied.error;
+  EXPECT_EQ(watch.wait(10s), 0);
+  EXPECT_THAT(watch.contents("output"), AllOf(testing::StartsWith("put    agent/edge-7"),
+                                              HasSubstr("\ndelete agent/edge-7")));
+  EXPECT_EQ(controller.cli({"get", "agent/edge-7"}).exit_code, 1);
+}
+
+}  // namespace
+}  // namespace holdfast::test

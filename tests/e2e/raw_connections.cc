@@ -1,0 +1,28 @@
+#include "e2e/raw_connections.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace holdfast::test {
+
+RawConnections::~RawConnections() {
+  for (const int socket : sockets_) ::close(socket);
+}
+
+bool RawConnections::open(std::string_view bytes) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return false;
+  sockets_.push_back(socket);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port_);
+  if (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return false;
+  // How much of it the other side takes before it hangs up is its business.
+  static_cast<void>(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  return true;
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,25 @@
+// TCP connections to a port on loopback that say what a test wants and are otherwise left alone.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::test {
+
+class RawConnections {
+ public:
+  explicit RawConnections(uint16_t port) : port_(port) {}
+  ~RawConnections();
+  RawConnections(const RawConnections&) = delete;
+  RawConnections& operator=(const RawConnections&) = delete;
+
+  // One more, which sends `bytes` and stays open. False if it was refused.
+  bool open(std::string_view bytes);
+
+ private:
+  uint16_t port_;
+  std::vector<int> sockets_;
+};
+
+}  // namespace holdfast::test
