@@ -8,10 +8,12 @@
 
 #include "e2e/api_client.h"
 #include "e2e/controller_process.h"
+#include "support/eventually.h"
 
 namespace holdfast::test {
 namespace {
 
+using namespace std::chrono_literals;
 using grpc::StatusCode;
 using testing::ElementsAre;
 
@@ -55,21 +57,24 @@ TEST_F(ApiList, PagesAreWholeAndInOrderWhileOthersWriteAndAWatchFromThereMissesN
   std::atomic<size_t> written = 0;
   std::thread writer([&] {
     ApiClient other(controller_.unix_server());
-    while (!listed || written < 2'000) {
-      other.upsert_many(200, [&](size_t i) {
+    while (!listed) {
+      other.upsert_many(20, [&](size_t i) {
         return service(fmt::format("{}-{}", i % 2 == 0 ? "early" : "zlate", written + i));
       });
-      written += 200;
+      written += 20;
     }
   });
+  EXPECT_TRUE(eventually([&] { return written > 0; }, 10s));
 
-  const Listing listing = list_all(client_, {.kind = "service", .page_size = 100});
+  const Listing listing = list_all(client_, {.kind = "service", .page_size = 50});
+  const int64_t after_the_pages = client_.list_page({"service"}).revision();
   WatchReader watch(client_, watch_request({"service"}, listing.revision));
   const bool started = watch.wait_for(1);
   listed = true;
   writer.join();
 
   ASSERT_TRUE(started) << watch.end().error_message();
+  EXPECT_GT(after_the_pages, listing.revision) << "the writer wrote between the pages";
   const int64_t end = client_.list_page({"service"}).revision();
   ASSERT_TRUE(watch.wait_for(1 + static_cast<size_t>(end - listing.revision)));
   EXPECT_TRUE(std::ranges::is_sorted(listing.names));

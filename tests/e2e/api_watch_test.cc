@@ -4,6 +4,8 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "e2e/api_client.h"
 #include "e2e/controller_process.h"
 #include "support/eventually.h"
@@ -112,7 +114,7 @@ TEST_F(ApiWatch, BytesThatAreNoRequestAreRefused) {
 TEST_F(ApiWatch, AReconnectingClientSeesEveryEventOnceAndInOrder) {
   constexpr size_t kWrites = 3'000;
   const int64_t start = client_.list_page({"service"}).revision();
-  std::thread writer([&] {
+  std::jthread writer([&] {
     ApiClient other(controller_.unix_server());
     EXPECT_EQ(other.upsert_many(kWrites, [](size_t i) { return service(fmt::format("s{}", i)); }),
               0U);
@@ -159,7 +161,7 @@ TEST_F(ApiWatch, LabelsNarrowAndAResourceThatStopsMatchingIsSeenAsDeleted) {
 TEST_F(ApiWatch, WatchersThatComeAndGoUnderLoadDisturbNobody) {
   WatchReader steady(client_, watch_request({"service"}));
   ASSERT_TRUE(steady.wait_for(1));
-  std::thread writer([&] {
+  std::jthread writer([&] {
     ApiClient other(controller_.unix_server());
     other.upsert_many(4'000, [](size_t i) { return service(fmt::format("s{}", i)); });
   });

@@ -110,16 +110,16 @@ TEST_F(CliApply, ASecretThatIsNotShownIsNotLost) {
   const std::string user =
       "kind: user\nmetadata: {name: ann}\nspec: {roles: [admin], password_hash: $scrypt$x}\n";
   controller_.cli({"apply", "-f", "-"}, user);
-  std::string printed = controller_.cli({"get", "user/ann", "-o", "yaml"}).output;
-  printed.replace(printed.find("admin"), 5, "viewer");
+  const auto with_other_role = [](std::string text) {
+    return text.replace(text.find("admin"), 5, "viewer");
+  };
+  const std::string printed = controller_.cli({"get", "user/ann", "-o", "yaml"}).output;
 
-  const ProgramOutcome edited = controller_.cli({"apply", "-f", "-"}, printed);
-  const ProgramOutcome back = controller_.cli({"apply", "-f", "-"}, user);
+  const ProgramOutcome edited = controller_.cli({"apply", "-f", "-"}, with_other_role(printed));
+  const ProgramOutcome same = controller_.cli({"apply", "-f", "-"}, with_other_role(user));
 
   EXPECT_EQ(edited.output, "user/ann configured\n") << edited.error;
-  EXPECT_EQ(back.output, "user/ann configured\n") << "the role differs again";
-  EXPECT_EQ(controller_.cli({"apply", "-f", "-"}, user).output, "user/ann unchanged\n")
-      << "and so the hash was the same all along";
+  EXPECT_EQ(same.output, "user/ann unchanged\n") << "the hash is still there";
 }
 
 TEST_F(CliApply, DeleteRemovesWhatIsNamedAndOnlyThat) {
