@@ -7,15 +7,25 @@
 #   hf_bench(NAME SOURCES... [DEPS ...])     a program under bench/
 #   hf_program(NAME SOURCES... [DEPS ...])   a program in build/PRESET/bin
 
-# Precompiled headers, shared by every target with the same needs.
+# Precompiled headers, shared by every target with the same needs: std, asio and grpc, and for tests
+# the same with GoogleTest. Tests are compiled without optimisation: that halves a clean build, and
+# what they start or link is optimised all the same.
+set(hf_pch_libraries_std absl::status absl::statusor fmt::fmt)
+set(hf_pch_libraries_asio ${hf_pch_libraries_std} hf_asio)
+set(hf_pch_libraries_grpc ${hf_pch_libraries_asio} gRPC::grpc++)
+function(hf_pch name base)
+  cmake_parse_arguments(arg "" "" "OPTIONS;LIBRARIES;HEADERS" ${ARGN})
+  add_library(hf_pch_${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/cmake/pch/${base}.cc)
+  target_compile_options(hf_pch_${name} PRIVATE ${arg_OPTIONS})
+  target_link_libraries(hf_pch_${name} PUBLIC ${hf_pch_libraries_${base}} ${arg_LIBRARIES})
+  target_precompile_headers(hf_pch_${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/pch/${base}.h
+    ${arg_HEADERS})
+endfunction()
 foreach(pch std asio grpc)
-  add_library(hf_pch_${pch} OBJECT ${CMAKE_SOURCE_DIR}/cmake/pch/${pch}.cc)
-  target_include_directories(hf_pch_${pch} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_precompile_headers(hf_pch_${pch} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/pch/${pch}.h)
+  hf_pch(${pch} ${pch})
+  hf_pch(test_${pch} ${pch} OPTIONS -O0 LIBRARIES GTest::gmock GTest::gtest
+    HEADERS <gmock/gmock.h> <gtest/gtest.h>)
 endforeach()
-target_link_libraries(hf_pch_std PUBLIC absl::status absl::statusor fmt::fmt)
-target_link_libraries(hf_pch_asio PUBLIC absl::status absl::statusor fmt::fmt hf_asio)
-target_link_libraries(hf_pch_grpc PUBLIC absl::status absl::statusor fmt::fmt hf_asio gRPC::grpc++)
 
 function(hf_target_common target pch)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
@@ -60,6 +70,9 @@ function(hf_program name)
   hf_target_common(${name} "${arg_PCH}")
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   target_compile_definitions(${name} PRIVATE HF_VERSION="${PROJECT_VERSION}")
+  # A main() parses options and is never hot; the option parser is slow to optimise.
+  set_source_files_properties(${name}_main.cc PROPERTIES
+    COMPILE_OPTIONS "-O0" SKIP_PRECOMPILE_HEADERS ON)
   if(HF_TESTS STREQUAL "unit")
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)  # no unit test runs it
   endif()
@@ -73,7 +86,8 @@ function(hf_tests name kind)
     return()
   endif()
   add_executable(${name}_test ${arg_UNPARSED_ARGUMENTS})
-  hf_target_common(${name}_test "${arg_PCH}")
+  hf_target_common(${name}_test "test_${arg_PCH}")
+  target_compile_options(${name}_test PRIVATE -O0)
   target_link_libraries(${name}_test PRIVATE ${arg_DEPS} GTest::gtest GTest::gmock
     GTest::gtest_main)
   target_compile_definitions(${name}_test PRIVATE

@@ -3,6 +3,7 @@
 //
 //   ack KEY        the write of KEY was acknowledged
 //   error CODE     a write was refused; the writer goes on
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -10,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -47,6 +49,7 @@ asio::awaitable<void> write_for_ever(SqliteStore& store, std::string prefix) {
 
 int main(int argc, char** argv) {
   if (argc != 4) return 64;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // dies with the test, or with the strace around it
   asio::io_context loop{1};
   auto store = SqliteStore::open(loop.get_executor(), {.path = argv[1]});
   if (!store.ok()) {
