@@ -50,9 +50,11 @@ Exit watch(Client& client, const WatchOptions& options) {
     if (!names.empty()) wanted.set_name(names.front());
   }
   uint64_t seen = 0;
+  bool begun = false;
   const Status status = client.watch(request, [&](const v1::Event& event) {
     if (event.type() == v1::EVENT_TYPE_INIT) {
       print_init(event);
+      begun = true;
       return true;
     }
     print_event(event, options.output);
@@ -60,7 +62,11 @@ Exit watch(Client& client, const WatchOptions& options) {
     if (!flush_output()) return false;
     return options.count == 0 || seen < options.count;
   });
-  return status.ok() ? Exit::Ok : report(explain(status, client.asked()));
+  if (status.ok()) return Exit::Ok;
+  // A controller that goes away in the middle of a watch is gone, whether it said so or not.
+  Asked asked = client.asked();
+  if (begun) asked.answered = false;
+  return report(explain(status, asked));
 }
 
 }  // namespace holdfast::cli
