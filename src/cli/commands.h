@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/errors.h"
-#include "resource/kind.h"
 
 namespace holdfast::cli {
 
@@ -44,10 +43,5 @@ struct WatchOptions {
   uint64_t count = 0;  // stop after so many changes; 0: never
 };
 Exit watch(Client& client, const WatchOptions& options);
-
-// "service/web", "service web" and "svc/web" name the same; `names` gets what follows the kind.
-Status split_target(std::string& kind, std::vector<std::string>& names);
-// kInvalidArgument if one of them cannot be a resource's name, and so need not be asked for.
-Status check_names(resource::Kind kind, const std::vector<std::string>& names);
 
 }  // namespace holdfast::cli

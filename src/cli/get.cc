@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "cli/target.h"
 #include "resource/codec.h"
 #include "resource/field_path.h"
 #include "resource/registry.h"
@@ -88,64 +88,30 @@ void print(resource::Kind kind, const std::vector<v1::Resource>& resources, Outp
 
 }  // namespace
 
-Status split_target(std::string& kind, std::vector<std::string>& names) {
-  const size_t slash = kind.find('/');
-  if (slash == std::string::npos) return absl::OkStatus();
-  if (slash + 1 == kind.size()) {
-    return absl::InvalidArgumentError(fmt::format("{}: a name must follow the /", quoted(kind)));
-  }
-  names.insert(names.begin(), kind.substr(slash + 1));
-  kind.resize(slash);
-  return absl::OkStatus();
-}
-
-Status check_names(resource::Kind kind, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (resource::parse_store_key(resource::store_key(kind, name))) continue;
-    return absl::InvalidArgumentError(fmt::format("{} is no resource's name", quoted(name)));
-  }
-  return absl::OkStatus();
-}
-
 Exit get(Client& client, const GetOptions& options) {
-  std::string kind_text = options.kind;
-  std::vector<std::string> names = options.names;
-  const Status target = split_target(kind_text, names);
-  const Result<resource::Kind> kind = resource::find_kind(kind_text);
-  if (!target.ok() || !kind.ok()) {
-    const Status& wrong = target.ok() ? kind.status() : target;
-    return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
-  }
-  const Status named = check_names(*kind, names);
-  if (!named.ok()) return report(explain(named, client.asked()));
+  const auto target = parse_target(options.kind, options.names);
+  if (!target) return report(target.error());
+  const resource::Kind kind = target->kind;
   const Result<std::vector<v1::Resource>> resources =
-      names.empty() ? fetch_all(client, *kind, options.labels) : fetch_named(client, *kind, names);
+      target->names.empty() ? fetch_all(client, kind, options.labels)
+                            : fetch_named(client, kind, target->names);
   if (!resources.ok()) return report(explain(resources.status(), client.asked()));
   const bool table = options.output == Output::Table || options.output == Output::Wide;
   if (resources->empty() && table) {
-    print_err(fmt::format("No {} found.\n", resource::info(*kind).plural));
+    print_err(fmt::format("No {} found.\n", resource::info(kind).plural));
     return Exit::Ok;
   }
-  print(*kind, *resources, options.output, names.size() == 1);
+  print(kind, *resources, options.output, target->names.size() == 1);
   return Exit::Ok;
 }
 
 Exit remove(Client& client, const DeleteOptions& options) {
-  std::string kind_text = options.kind;
-  std::vector<std::string> names = options.names;
-  const Status target = split_target(kind_text, names);
-  const Result<resource::Kind> kind = resource::find_kind(kind_text);
-  if (!target.ok() || !kind.ok() || names.empty()) {
-    const Status wrong = !target.ok() ? target
-                         : !kind.ok() ? kind.status()
-                                      : absl::InvalidArgumentError("name what to delete");
-    return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
-  }
-  const Status named = check_names(*kind, names);
-  if (!named.ok()) return report(explain(named, client.asked()));
-  for (const std::string& name : names) {
+  const auto target = parse_target(options.kind, options.names);
+  if (!target) return report(target.error());
+  if (target->names.empty()) return report({Exit::Usage, "HF6010", "name what to delete", ""});
+  for (const std::string& name : target->names) {
     v1::DeleteRequest request;
-    request.set_kind(std::string(resource::info(*kind).name));
+    request.set_kind(std::string(resource::info(target->kind).name));
     request.set_name(name);
     const Result<v1::DeleteResponse> deleted = client.remove(request);
     if (!deleted.ok()) return report(explain(deleted.status(), client.asked()));

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/target.h"
 #include "resource/codec.h"
 #include "resource/registry.h"
 
@@ -35,19 +36,11 @@ Exit watch(Client& client, const WatchOptions& options) {
   v1::WatchRequest request;
   request.set_after_revision(options.after_revision);
   for (const std::string& spelling : options.kinds) {
-    std::string kind_text = spelling;
-    std::vector<std::string> names;
-    const Status target = split_target(kind_text, names);
-    const Result<resource::Kind> kind = resource::find_kind(kind_text);
-    if (!target.ok() || !kind.ok()) {
-      const Status& wrong = target.ok() ? kind.status() : target;
-      return report({Exit::Usage, "HF6010", std::string(wrong.message()), ""});
-    }
-    const Status named = check_names(*kind, names);
-    if (!named.ok()) return report(explain(named, client.asked()));
+    const auto target = parse_target(spelling, {});
+    if (!target) return report(target.error());
     v1::WatchKind& wanted = *request.add_kinds();
-    wanted.set_kind(std::string(resource::info(*kind).name));
-    if (!names.empty()) wanted.set_name(names.front());
+    wanted.set_kind(std::string(resource::info(target->kind).name));
+    if (!target->names.empty()) wanted.set_name(target->names.front());
   }
   uint64_t seen = 0;
   bool begun = false;
