@@ -63,8 +63,13 @@ asio::awaitable<Status> FeedService::follow() {
     CO_TRY(const std::vector<store::Change> changes, co_await watch_->next());
     std::vector<events::Event> batch;
     for (const store::Change& change : changes) {
-      CO_TRY(std::optional<events::Event> event, to_event(change));
-      if (event) batch.push_back(*std::move(event));
+      Result<std::optional<events::Event>> event = to_event(change);
+      if (!event.ok()) {
+        log::error("a stored value is not a resource; watchers do not see it",
+                   {{"key", change.item.key}, {"why", event.status().ToString()}});
+      } else if (*event) {
+        batch.push_back(**std::move(event));
+      }
     }
     wake_(fan_out_.append(std::move(batch), clock_.now()));
   }

@@ -9,6 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <thread>
 
+#include "base/log.h"
 #include "holdfast/v1/api.grpc.pb.h"
 #include "rpc/status.h"
 
@@ -20,13 +21,15 @@ constexpr std::chrono::seconds kGrace(1);
 
 template <typename Response>
 asio::awaitable<void> answer(grpc::ServerUnaryReactor* reactor, Response* response,
-                             asio::awaitable<Result<Response>> work) {
+                             asio::awaitable<Result<Response>> work,
+                             std::function<void(const Status&)> note_failure) {
   Result<Response> result = co_await std::move(work);
   // Only a server that stops cancels its calls.
   if (absl::IsCancelled(result.status())) {
     result = absl::UnavailableError("the controller is stopping");
   }
   if (result.ok()) *response = *std::move(result);
+  note_failure(result.status());
   reactor->Finish(rpc::to_grpc(result.status()));
 }
 
@@ -79,7 +82,8 @@ class GrpcServer::Resources final : public v1::Resources::CallbackService {
         server_.stats_.refused_when_full += 1;
         return reactor->Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls at once"});
       }
-      server_.calls_.spawn(answer(reactor, response, (service_.*method)(*request)));
+      server_.calls_.spawn(answer(reactor, response, (service_.*method)(*request),
+                                  [this](const Status& status) { server_.note_failure(status); }));
     });
     return reactor;
   }
@@ -139,6 +143,16 @@ Status GrpcServer::listen() {
   return absl::UnavailableError(
       fmt::format("cannot listen on {}: in use, or not an address of this machine",
                   fmt::join(options_.listen, ", ")));
+}
+
+// What is the controller's own trouble goes to its log, once until it changes.
+void GrpcServer::note_failure(const Status& status) {
+  const bool ours = absl::IsUnavailable(status) || absl::IsDataLoss(status) ||
+                    absl::IsResourceExhausted(status) || absl::IsInternal(status) ||
+                    absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
+  if (!ours || last_failure_ == status) return;
+  last_failure_ = status;
+  log::error("a call failed", {{"why", status.ToString()}});
 }
 
 asio::awaitable<void> GrpcServer::stop() {

@@ -52,10 +52,12 @@ class GrpcServer {
   GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions options,
              ResourceService& resources, WatchStreams& watches);
   Status listen();
+  void note_failure(const Status& status);
 
   asio::any_io_executor loop_;
   GrpcServerOptions options_;
   GrpcServerStats stats_;
+  Status last_failure_;
   WatchStreams& watches_;
   net::TaskGroup calls_;
   std::unique_ptr<Resources> resources_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
+#include <csignal>
 #include <filesystem>
 
 #include "base/log.h"
@@ -21,18 +22,23 @@ constexpr size_t kExpireAtOnce = 128;
 Status check_loopback(const std::string& address) {
   std::string host = address.substr(0, address.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::string port = address.substr(std::min(address.size(), address.rfind(':') + 1));
+  const bool port_ok = !port.empty() && port.size() <= 5 &&
+                       port.find_first_not_of("0123456789") == std::string::npos &&
+                       std::stoi(port) <= 65535;
   boost::system::error_code error;
   const asio::ip::address parsed = asio::ip::make_address(host, error);
-  if (address.rfind(':') != std::string::npos && !error && parsed.is_loopback()) {
+  if (port_ok && !error && parsed.is_loopback()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(fmt::format(
       "--listen {}: only loopback addresses (127.0.0.1:PORT, [::1]:PORT) can be served without "
-      "certificates",
+      "certificates; PORT is 0 to 65535",
       address));
 }
 
 Status make_data_dir(const std::string& path) {
+  if (path.empty()) return absl::InvalidArgumentError("name a folder with --data-dir");
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
   if (error) {
@@ -106,6 +112,14 @@ asio::awaitable<void> Controller::expire_items() {
   for (;;) {
     const bool slept = co_await net::pause(options_.expiry_period);
     if (!slept) co_return;
+    if (!lock_.is_current()) {
+      // What is written now goes nowhere: better to be gone than to acknowledge it.
+      failure_ =
+          absl::DataLossError("the data folder was removed or replaced under the controller");
+      log::error("stopping", {{"why", failure_.ToString()}});
+      std::raise(SIGTERM);
+      co_return;
+    }
     Result<size_t> expired = kExpireAtOnce;
     while (expired.ok() && *expired == kExpireAtOnce) {
       expired = co_await store_->expire(clock_.wall_now(), kExpireAtOnce);

@@ -45,6 +45,8 @@ class Controller {
 
   // The addresses clients may use.
   const std::vector<std::string>& addresses() const { return addresses_; }
+  // Why it stopped by itself; OK if it did not.
+  const Status& failure() const { return failure_; }
   // Finishes what runs, then returns; the loop runs dry after it.
   asio::awaitable<void> stop();
 
@@ -55,6 +57,7 @@ class Controller {
   asio::awaitable<void> expire_items();
 
   asio::any_io_executor loop_;
+  Status failure_;
   const Clock& clock_;
   ControllerOptions options_;
   store::FileLock lock_;

@@ -56,7 +56,7 @@ int run_controller(ControllerOptions options) {
   });
   loop.run();
   log::info("stopped");
-  return 0;
+  return (*controller)->failure().ok() ? 0 : kExitFailed;
 }
 
 struct DaemonOptions {

@@ -12,7 +12,7 @@ std::string default_data_dir() {
     return std::string(state) + "/holdfast";
   }
   const char* home = std::getenv("HOME");
-  return std::string(home != nullptr ? home : "/tmp") + "/.local/state/holdfast";
+  return home != nullptr ? std::string(home) + "/.local/state/holdfast" : std::string();
 }
 
 std::string default_server() {

@@ -5,7 +5,8 @@
 
 namespace holdfast::app {
 
-// Root: /var/lib/holdfast. Others: $XDG_STATE_HOME/holdfast, or ~/.local/state/holdfast.
+// Root: /var/lib/holdfast. Others: $XDG_STATE_HOME/holdfast, or ~/.local/state/holdfast. Empty if
+// neither is known: a guess would be a folder that others can write.
 std::string default_data_dir();
 // The unix socket of a controller on this machine.
 std::string default_server();

@@ -88,6 +88,9 @@ Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool d
   const Result<v1::Resource> current = client.get(get);
   v1::WriteRequest write;
   *write.mutable_resource() = wanted;
+  if (absl::IsNotFound(current.status()) && wanted.metadata().revision() != 0) {
+    return current.status();  // it was there at that revision, and someone has removed it
+  }
   if (absl::IsNotFound(current.status())) {
     if (!dry_run) TRY_OK(client.create(write).status());
     return "created";

@@ -42,6 +42,8 @@ Result<std::vector<Change>> EtcdChanges::add(const etcdserverpb::WatchResponse& 
   if (response.canceled() || response.compact_revision() != 0) return ended(response, seen_);
   std::vector<Change> complete = std::exchange(held_back_, {});
   for (const auto& event : response.events()) {
+    const bool put = event.type() == etcdserverpb::StoredEvent::PUT;
+    if (put && keys_.plain(event.kv().key()).ok() && is_foreign(event.kv())) continue;
     TRY(Change change, decode(event));
     if (change.item.revision <= seen_) continue;
     if (!complete.empty() && change.item.revision < complete.back().item.revision) {

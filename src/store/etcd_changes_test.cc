@@ -90,6 +90,18 @@ TEST(EtcdChanges, TheEndOfAWatchHasAReason) {
   EXPECT_EQ(changes.add(other).status().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST(EtcdChanges, AValueThatSomeoneElseWroteIsPassedOver) {
+  EtcdChanges changes(EtcdKeys("/h"), 1);
+  etcdserverpb::WatchResponse response = puts({2, 3, 4});
+  response.mutable_events(1)->mutable_kv()->set_value("x");
+
+  const auto seen = changes.add(response);
+
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  ASSERT_EQ(seen->size(), 2u);
+  EXPECT_EQ(seen->back().item.revision, 4);
+}
+
 TEST(EtcdChanges, ForeignKeysAndDisorderAreDataLoss) {
   EtcdChanges changes(EtcdKeys("/h"), 0);
   WatchResponse foreign = puts({1});

@@ -62,6 +62,7 @@ asio::awaitable<Result<RangeResult>> EtcdStore::read_pages(const RangeRequest& r
     committer_.saw(response->header().revision());
     if (result.revision == 0) result.revision = response->header().revision();
     for (const auto& pair : response->kvs()) {
+      if (is_foreign(pair)) continue;
       CO_TRY(Item item, decode_item(keys_, pair));
       result.items.push_back(std::move(item));
     }

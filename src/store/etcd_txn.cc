@@ -136,6 +136,10 @@ Result<CommitAnswer> decode_commit(const EtcdCommit& commit,
   return absl::DataLossError("etcd refused a transaction whose preconditions hold");
 }
 
+bool is_foreign(const etcdserverpb::KeyValue& pair) {
+  return !etcdserverpb::HoldfastValue().ParseFromString(pair.value());
+}
+
 Result<Item> decode_item(const EtcdKeys& keys, const etcdserverpb::KeyValue& pair) {
   Item item;
   TRY(item.key, keys.plain(pair.key()));

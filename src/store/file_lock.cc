@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -22,7 +23,7 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
   const std::string lock_path = path + ".lock";
   const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return failed("opening", lock_path);
-  FileLock lock(descriptor);
+  FileLock lock(descriptor, lock_path);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     std::array<char, 16> holder{};
     const ssize_t count = ::pread(descriptor, holder.data(), holder.size() - 1, 0);
@@ -38,8 +39,15 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
   return lock;
 }
 
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(other.descriptor_) {
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(other.descriptor_), path_(other.path_) {
   other.descriptor_ = -1;
+}
+
+bool FileLock::is_current() const {
+  struct stat held{};
+  struct stat named{};
+  return ::fstat(descriptor_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
 FileLock::~FileLock() {

@@ -16,9 +16,13 @@ class FileLock {
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
 
+  // False if the file was removed or replaced since: others no longer see this lock.
+  bool is_current() const;
+
  private:
-  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  FileLock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   int descriptor_;
+  std::string path_;
 };
 
 }  // namespace holdfast::store

@@ -24,7 +24,7 @@ Status sqlite_status(sqlite3* handle, int code) {
     case SQLITE_PERM:
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
-      return absl::PermissionDeniedError(fmt::format("cannot use the store's file: {}", why));
+      return absl::UnavailableError(fmt::format("cannot use the store's file: {}", why));
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:
       return absl::ResourceExhaustedError(why);

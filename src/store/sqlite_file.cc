@@ -169,6 +169,10 @@ Result<SqliteDatabase> open_sqlite_file(const std::string& path) {
   }
   TRY_OK(annotate(whole, "checking " + path));
   TRY(SqliteDatabase database, SqliteDatabase::open(path, SqliteDatabase::Mode::ReadWrite));
+  if (sqlite3_db_readonly(database.handle(), "main") != 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("{} cannot be written; give its owner the right to", path));
+  }
   TRY_OK(use_write_ahead_log(database, path));
   return database;
 }

@@ -49,6 +49,12 @@ std::vector<Result<SqliteWritten>> SqliteWriter::write(const std::vector<SqliteW
   std::vector<Result<SqliteWritten>> answers;
   std::vector<Status> refused(batch.size());
   Result<std::vector<SqliteWritten>> together = write_together(batch, refused);
+  if (absl::IsResourceExhausted(together.status())) {
+    // The log may hold what a checkpoint can give back to the disk.
+    (void)database_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    refused.assign(batch.size(), Status());
+    together = write_together(batch, refused);
+  }
   if (!together.ok() && batch.size() > 1) {
     for (const SqliteWrite& alone : batch) answers.push_back(std::move(write({alone}).front()));
     return answers;

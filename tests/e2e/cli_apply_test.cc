@@ -77,6 +77,15 @@ TEST_F(CliApply, ADryRunChangesNothing) {
   EXPECT_THAT(controller_.cli({"get", "svc"}).output, Not(HasSubstr("9090")));
 }
 
+TEST_F(CliApply, ARevisionOfWhatIsGoneDoesNotBringItBack) {
+  const std::string old = "kind: service\nmetadata: {name: gone, revision: 7}\nspec: {}\n";
+
+  const ProgramOutcome applied = controller_.cli({"apply", "-f", "-"}, old);
+
+  EXPECT_EQ(applied.exit_code, 1);
+  EXPECT_THAT(applied.error, HasSubstr("HF6020"));
+}
+
 TEST_F(CliApply, AStaleRevisionIsAConflict) {
   controller_.cli({"apply", "-f", "-"}, service_yaml("web"));
   const std::string read = controller_.cli({"get", "service/web", "-o", "yaml"}).output;

@@ -48,6 +48,15 @@ class CliWatch {
   std::unique_ptr<ChildProcess> process_;
 };
 
+TEST(Daemon, StopsRatherThanWriteIntoAFolderThatIsGone) {
+  ControllerProcess controller;
+  controller.cli({"apply", "-f", "-"}, service_yaml("web"));
+
+  std::filesystem::remove_all(controller.data_dir());
+
+  EXPECT_EQ(controller.wait(5s), 1);
+}
+
 TEST(Daemon, KeepsEverythingWhenItIsTerminatedAndWhenItIsKilled) {
   ControllerProcess controller;
   controller.cli({"apply", "-f", "-"}, many_services(50));

@@ -165,6 +165,17 @@ TEST_F(SqliteFile, ASecondProcessIsToldWhoHasIt) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(getpid())));
 }
 
+TEST_F(SqliteFile, ALockKnowsThatItsFileWasReplaced) {
+  const auto lock = FileLock::acquire(path_);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_TRUE(lock->is_current());
+
+  std::filesystem::remove(path_ + ".lock");
+  EXPECT_FALSE(lock->is_current());
+  std::ofstream(path_ + ".lock") << "another";
+  EXPECT_FALSE(lock->is_current());
+}
+
 TEST_F(SqliteFile, AFolderThatIsNotThereIsNamed) {
   path_ = dir_.file("no/such/folder/store.db");
 
