@@ -10,6 +10,9 @@ MAY_INCLUDE = {
     "base": "",
     "metrics": "base",
     "resource": "base",
+    "health": "base",
+    "identity": "base resource",
+    "config": "base resource",
     "net": "base metrics",
     "rpc": "base metrics net",
     "store": "base",
@@ -20,9 +23,9 @@ MAY_INCLUDE = {
     "probe": "base metrics net resource",
     "route": "base resource",
     "track": "base metrics route",
-    "web": "base metrics net resource cache",
-    "api": "base metrics net rpc resource store events cache",
-    "cli": "base net rpc resource",
+    "api": "base metrics net rpc resource health identity store events cache",
+    "web": "base metrics net resource health identity events cache api",
+    "cli": "base net rpc resource identity config",
 }
 MAY_INCLUDE["app"] = " ".join(MAY_INCLUDE)
 # Files that reach further than their module: by how their path begins.
@@ -30,7 +33,7 @@ ALSO = {"src/store/etcd_": "rpc"}
 
 # Who may use generated code, as modules or beginnings of paths.
 _GRPC_USERS = ("rpc", "api", "cli", "app", "src/store/etcd_")
-_API_USERS = ("api", "cli", "cache", "rpc", "events", "app")
+_API_USERS = ("api", "cli", "cache", "rpc", "events", "identity", "config", "web", "app")
 _RESOURCE_USERS = tuple(["resource"] + [module for module, others in MAY_INCLUDE.items()
                                         if "resource" in others.split()])
 
@@ -51,7 +54,7 @@ def _check_include(tree: Tree, file: File, include: Include) -> Iterator[Finding
     top = include.path.split("/")[0]
     if file.is_test and f"tests/{include.path}" in tree.by_path:
         return
-    generated = include.path.endswith(".pb.h") and top in ("holdfast", "etcd")
+    generated = include.path.endswith(".pb.h") and top in ("holdfast", "etcd", "grpc")
     ours = generated or f"src/{include.path}" in tree.by_path
     if ours and not include.quoted:
         yield file.finding(include.line, "include", f'<{include.path}> is ours: write it "in '

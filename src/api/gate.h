@@ -1,0 +1,67 @@
+// The one way into the controller: who calls, whether it may, and not too often. Both fronts (gRPC
+// and HTTP) ask here first; every refusal goes to the audit.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/audit_service.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "identity/certificate.h"
+#include "identity/permissions.h"
+#include "identity/rate_limit.h"
+
+namespace holdfast::api {
+
+// What a transport knows of its peer.
+struct Presented {
+  std::string chain_pem;  // empty: no certificate
+  std::string source;     // "10.0.0.7:40112", or "unix"
+  bool local = false;     // came in by the unix socket
+};
+
+// An admitted caller, for the time of one call.
+struct Caller {
+  identity::Identity identity{};
+  std::string source{};
+  WallTime expires{};  // of its certificate
+  std::string issuer_pin{};
+  std::shared_ptr<const identity::Permissions> permissions{};
+};
+
+struct GateOptions {
+  identity::RateLimitOptions per_caller;
+  identity::RateLimitOptions per_source{.per_second = 50, .burst = 100};  // without a certificate
+};
+
+class Gate {
+ public:
+  Gate(const Clock& clock, AuditService& audit, GateOptions options);
+
+  // Until trust is set, only local callers are anybody.
+  Status set_trust(const std::string& cluster, const std::string& ca_pem);
+  void set_roles(identity::Roles roles);
+  // Users whose certificates no longer count.
+  void set_disabled_users(std::set<std::string> names);
+
+  // Who it is. No certificate: Nobody, who may still join. kUnauthenticated for a certificate that
+  // does not hold (HF5003, HF5004), kResourceExhausted HF5011 above the rate; `verb` is for the
+  // audit, as "list" or "watch".
+  Result<Caller> admit(const Presented& presented, std::string_view verb);
+  // kPermissionDenied HF5001 or kUnauthenticated HF5002, audited.
+  Status allow(const Caller& caller, identity::Call call);
+  Result<identity::Grant> allow(const Caller& caller, v1::Verb verb, resource::Kind kind,
+                                std::string_view name);
+
+ private:
+  const Clock& clock_;
+  AuditService& audit_;
+  identity::Trust trust_;
+  std::shared_ptr<const identity::Permissions> permissions_;
+  std::set<std::string> disabled_users_;
+  identity::RateLimit per_caller_;
+  identity::RateLimit per_source_;
+};
+
+}  // namespace holdfast::api

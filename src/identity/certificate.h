@@ -1,0 +1,83 @@
+// Keys, requests and certificates over OpenSSL, in PEM: ECDSA P-256 throughout. Pure: the time
+// comes in, nothing is read from or written to disk.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "identity/identity.h"
+
+namespace holdfast::identity {
+
+// What a certificate of each server names, so that clients can check the role of what they reached
+// whatever its address is.
+inline constexpr std::string_view kControllerServerName = "controller.holdfast";
+inline constexpr std::string_view kProxyServerName = "proxy.holdfast";
+
+struct Validity {
+  WallTime not_before;
+  WallTime not_after;
+};
+
+// A certificate that signs, with its key.
+struct SigningKey {
+  std::string certificate_pem;
+  std::string private_key_pem;
+};
+
+Result<std::string> make_private_key();
+// A PKCS #10 request that proves possession of the key; its subject is not used.
+Result<std::string> make_request(const std::string& private_key_pem);
+
+// A new self-signed authority for the cluster.
+Result<SigningKey> make_authority(const std::string& cluster, const Validity& validity);
+
+struct CertificateSpec {
+  Identity identity;
+  // Host names and IP addresses others reach it by. Controllers and proxies also get their
+  // server name of above, "localhost", 127.0.0.1 and ::1.
+  std::vector<std::string> hosts{};
+  Validity validity{};
+};
+// A certificate for the key of `request_pem`, whatever else the request says. kInvalidArgument if
+// the request is not one, is too big, its signature is wrong, or its key is not ECDSA P-256 or
+// P-384, Ed25519, or RSA of 2048 to 4096 bits. Cut to the authority's own life.
+Result<std::string> issue(const SigningKey& authority, const CertificateSpec& spec,
+                          const std::string& request_pem);
+
+// "sha256:HEX" of the public key in the first certificate of `pem`.
+Result<std::string> pin_of(const std::string& pem);
+// How long the first certificate of `pem` is valid.
+Result<Validity> validity_of(const std::string& pem);
+// Whom the first certificate of `pem` names, unverified.
+Result<Identity> identity_of(const std::string& pem);
+// Each certificate of `pem` by itself.
+Result<std::vector<std::string>> split_chain(const std::string& pem);
+
+struct Peer {
+  Identity identity;
+  WallTime expires;
+  std::string issuer_pin;
+};
+
+// Whom to believe. Verification is cached per certificate: a call costs a hash after the first.
+class Trust {
+ public:
+  Trust();
+  ~Trust();
+
+  // kInvalidArgument, and no change, if any of `ca_pem` is not a certificate.
+  Status set(const std::string& cluster, const std::string& ca_pem);
+  // Who presents this certificate (PEM, the leaf first). kUnauthenticated with HF5003 (expired or
+  // not yet valid), HF5004 (of another authority or cluster, or not a certificate of ours).
+  Result<Peer> verify(const std::string& chain_pem, WallTime now);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace holdfast::identity

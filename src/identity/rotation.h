@@ -1,0 +1,51 @@
+// Replacing the authority's key without cutting a node off. The authority is a resource
+// (cert_authority/cluster); each step makes its next version.
+//
+//            START              NEXT            NEXT              NEXT               NEXT
+//    none ────────► prepare ────────► dual ────────► switch ─────────► retire ────────► none
+//    old signs      new trusted,      new signs,     all renew now,     old no longer    old gone
+//                   old signs         old trusted    controllers too    trusted
+//
+// A step waits until every node has followed the one before, or its certificate has run out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "holdfast/v1/identity.pb.h"
+#include "holdfast/v1/resource.pb.h"
+#include "identity/certificate.h"
+
+namespace holdfast::identity {
+
+// The first version. Requires: `key` is the cluster's.
+v1::CertAuthority first_authority(const std::string& cluster, const SigningKey& key, WallTime now);
+
+struct RotationStep {
+  v1::RotateAction action = v1::ROTATE_ACTION_UNSPECIFIED;
+  bool cut_off_laggards = false;
+  // For START only.
+  SigningKey new_key{};
+};
+struct Rotated {
+  v1::CertAuthority authority;
+  std::vector<std::string> laggards;  // of the step after this one
+};
+// `nodes`: every announced controller, proxy and agent. kFailedPrecondition HF5020 if the action
+// does not fit the phase, HF5021 naming up to ten laggards if the step would cut nodes off.
+Result<Rotated> rotate(const v1::CertAuthority& authority, const std::vector<v1::Resource>& nodes,
+                       const RotationStep& step, WallTime now);
+// Nodes that the next step would cut off: "agent/edge-07".
+std::vector<std::string> laggards(const v1::CertAuthority& authority,
+                                  const std::vector<v1::Resource>& nodes, WallTime now);
+
+// The key that signs now; what is trusted now, as PEM; the pins of it, the signing one first.
+Result<SigningKey> signing_key(const v1::CertAuthority& authority);
+std::string trusted_pem(const v1::CertAuthority& authority);
+Result<std::vector<std::string>> trusted_pins(const v1::CertAuthority& authority);
+// Whether a node whose certificate was signed by `issuer_pin` should renew it at once.
+bool should_renew(const v1::CertAuthority& authority, const std::string& issuer_pin);
+
+}  // namespace holdfast::identity
