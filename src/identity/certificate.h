@@ -2,6 +2,8 @@
 // comes in, nothing is read from or written to disk.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,14 +39,17 @@ Result<SigningKey> make_authority(const std::string& cluster, const Validity& va
 
 struct CertificateSpec {
   Identity identity;
-  // Host names and IP addresses others reach it by. Controllers and proxies also get their
-  // server name of above, "localhost", 127.0.0.1 and ::1.
+  // Host names and IP addresses others reach it by, at most 64; only of controllers and proxies,
+  // which also get their server name of above, "localhost", 127.0.0.1 and ::1. None may end in
+  // ".holdfast": a proxy must not be able to call itself a controller.
   std::vector<std::string> hosts{};
   Validity validity{};
 };
 // A certificate for the key of `request_pem`, whatever else the request says. kInvalidArgument if
 // the request is not one, is too big, its signature is wrong, or its key is not ECDSA P-256 or
-// P-384, Ed25519, or RSA of 2048 to 4096 bits. Cut to the authority's own life.
+// P-384, Ed25519, or RSA of 2048 to 4096 bits, or a host or the identity is not one. Cut to the
+// authority's own life: kFailedPrecondition if nothing is left. kDataLoss if the authority is
+// damaged.
 Result<std::string> issue(const SigningKey& authority, const CertificateSpec& spec,
                           const std::string& request_pem);
 
@@ -63,17 +68,22 @@ struct Peer {
   std::string issuer_pin;
 };
 
+// How many verified certificates are remembered; then all are forgotten, which costs time only.
+inline constexpr size_t kMaxVerified = 65'536;
+
 // Whom to believe. Verification is cached per certificate: a call costs a hash after the first.
+// Only the first certificate counts: the authority signs without others in between.
 class Trust {
  public:
   Trust();
   ~Trust();
 
-  // kInvalidArgument, and no change, if any of `ca_pem` is not a certificate.
+  // kInvalidArgument, and no change, if any of `ca_pem` is not an authority's certificate.
   Status set(const std::string& cluster, const std::string& ca_pem);
   // Who presents this certificate (PEM, the leaf first). kUnauthenticated with HF5003 (expired or
   // not yet valid), HF5004 (of another authority or cluster, or not a certificate of ours).
   Result<Peer> verify(const std::string& chain_pem, WallTime now);
+  size_t cached() const;
 
  private:
   struct State;

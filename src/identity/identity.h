@@ -4,6 +4,7 @@
 //   holdfast://prod/user/alice?roles=operator,viewer
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,14 @@ struct Identity {
 // For logs and the audit: "agent/edge-07", "user/alice", "local", "nobody".
 std::string to_string(const Identity& identity);
 
-// Requires: a role that a certificate may have, and valid names.
+// Names of roles that one user's certificate may carry, and bytes of a URI.
+inline constexpr size_t kMaxUserRoles = 32;
+inline constexpr size_t kMaxUriBytes = 16'384;
+
+// kInvalidArgument unless a certificate may name it: a node or user, its names valid, a zone only
+// of a node, roles only of a user and each once.
+Status check_identity(const Identity& identity);
+// Requires: check_identity() is OK.
 std::string to_uri(const Identity& identity);
 // kInvalidArgument for anything to_uri() does not make.
 Result<Identity> parse_uri(std::string_view uri);
