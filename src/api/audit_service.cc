@@ -113,6 +113,10 @@ void AuditService::refusal(identity::AuditRecord record) {
 
 void AuditService::on_tick() {
   const Time now = clock_.now();
+  // Whether lines can be written again is found out by writing that some were lost.
+  if (!status_.ok()) {
+    write({.actor = "controller", .verb = "lose-audit-lines", .repeated = stats_.lost});
+  }
   for (auto at = collapsed_.begin(); at != collapsed_.end();) {
     if (at->second.due > now) {
       ++at;
