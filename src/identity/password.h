@@ -1,8 +1,10 @@
-// Passwords under scrypt, a memory-hard function: "$scrypt$ln=15,r=8,p=1$SALT$HASH" in base64.
+// Passwords under scrypt, a memory-hard function: "$scrypt$ln=15,r=8,p=1$SALT$HASH", both in base64
+// without padding.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,16 @@ struct ScryptCost {
   int r = 8;
   int p = 1;
 };
+
+// What is kept of a password.
+struct StoredPassword {
+  ScryptCost cost{};
+  std::string salt{};
+  std::string hash{};
+};
+std::string to_text(const StoredPassword& stored);
+// Absent unless to_text() made it, and checking it takes at most 64 MiB.
+std::optional<StoredPassword> parse_stored_password(std::string_view text);
 
 // kInvalidArgument if it is shorter than 8 bytes or longer than 1024.
 Status check_password(std::string_view password);
