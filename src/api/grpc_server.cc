@@ -1,6 +1,7 @@
 #include "api/grpc_server.h"
 
 #include <fmt/format.h>
+#include <grpcpp/impl/codegen/service_type.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_credentials_options.h>
 

@@ -143,8 +143,8 @@ void Controller::follow_identity() {
 
 // The first one opens the doors; gRPC reads the file again when it changes.
 void Controller::on_certificate(const api::ServerCertificate& certificate) {
-  identity_written_ = write_private_file(identity_file(),
-                                         certificate.private_key_pem + certificate.chain_pem);
+  identity_written_ =
+      write_private_file(identity_file(), certificate.private_key_pem + certificate.chain_pem);
   log::info("certificate made", {{"expires", to_rfc3339(certificate.expires)}});
   report("identity", identity_status());
 }
@@ -155,8 +155,8 @@ Status Controller::identity_status() {
   const std::optional<api::ServerCertificate>& certificate = authority_.certificate();
   if (!certificate) return absl::OkStatus();
   if (!identity_written_.ok()) {
-    identity_written_ = write_private_file(identity_file(),
-                                           certificate->private_key_pem + certificate->chain_pem);
+    identity_written_ =
+        write_private_file(identity_file(), certificate->private_key_pem + certificate->chain_pem);
     TRY_OK(identity_written_);
   }
   if (tls_server_ != nullptr || options_.listen.empty()) return absl::OkStatus();
@@ -189,7 +189,7 @@ void Controller::report(const std::string& component, const Status& status) {
   level("health changed", {{"from", health::to_string(before)},
                            {"to", health::to_string(now)},
                            {"component", component},
-                           {"why", status.ok() ? "" : status.message()}});
+                           {"why", std::string(status.message())}});
 }
 
 void Controller::on_configuration(const Status& status) {

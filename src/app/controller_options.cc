@@ -14,9 +14,9 @@ Result<store::EtcdOptions> etcd_options(const config::EtcdConfig& config) {
   etcd.username = config.username;
   if (!config.prefix.empty()) etcd.prefix = config.prefix;
   if (!config.ca.empty() || !config.certificate.empty()) {
-    TRY(etcd.tls, rpc::load_tls({.ca = config.ca,
-                                 .certificate = config.certificate,
-                                 .private_key = config.key}));
+    TRY(etcd.tls,
+        rpc::load_tls(
+            {.ca = config.ca, .certificate = config.certificate, .private_key = config.key}));
   }
   if (!config.password_file.empty()) {
     std::ifstream file(config.password_file);
