@@ -58,6 +58,9 @@ Result<std::vector<Change>> EtcdChanges::add(const etcdserverpb::WatchResponse& 
     held_back_.assign(std::move_iterator(begin), std::move_iterator(complete.end()));
     complete.erase(begin, complete.end());
   }
+  // An answer without events, other than the first, says how far the watch has come.
+  const bool progress = response.events().empty() && !response.created() && !response.fragment();
+  if (progress && complete.empty()) seen_ = std::max<Revision>(seen_, response.header().revision());
   if (!complete.empty()) seen_ = complete.back().item.revision;
   return complete;
 }
