@@ -60,8 +60,11 @@ Result<std::vector<Change>> EtcdChanges::add(const etcdserverpb::WatchResponse& 
   }
   // An answer without events, other than the first, says how far the watch has come.
   const bool progress = response.events().empty() && !response.created() && !response.fragment();
-  if (progress && complete.empty()) seen_ = std::max<Revision>(seen_, response.header().revision());
-  if (!complete.empty()) seen_ = complete.back().item.revision;
+  if (!complete.empty()) {
+    seen_ = complete.back().item.revision;
+  } else if (progress) {
+    seen_ = std::max<Revision>(seen_, response.header().revision());
+  }
   return complete;
 }
 
