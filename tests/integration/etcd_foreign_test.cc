@@ -8,10 +8,12 @@
 #include "integration/etcd_cluster.h"
 #include "store/etcd_store.h"
 #include "store/store_contract_fixture.h"
+#include "support/eventually.h"
 
 namespace holdfast::store {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::ElementsAre;
 
 class EtcdForeign : public testing::Test {
@@ -37,7 +39,8 @@ class EtcdForeign : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
 
-  test::EtcdCluster cluster_{{}};
+  test::EtcdCluster cluster_{
+      {.arguments = {"--experimental-watch-progress-notify-interval=100ms"}}};
   EtcdOptions options_{.endpoints = cluster_.endpoints()};
   SystemClock clock_;
   asio::io_context io_;
@@ -57,6 +60,31 @@ TEST_F(EtcdForeign, TheirValuesDoNotCountForTheLimit) {
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_THAT(keys_of(first->items), ElementsAre("/a", "/c"));
   EXPECT_TRUE(first->more);
+}
+
+TEST_F(EtcdForeign, AQuietWatchOutlivesTheCompactionOfTheirHistory) {
+  const Revision start = run(io_, store_.range({}))->revision;
+  const auto watch = *run(io_, store_.watch(KeyRange{}, start));
+  std::optional<Result<std::vector<Change>>> seen;
+  asio::co_spawn(io_, watch->next(),
+                 [&seen](std::exception_ptr, auto changes) { seen = std::move(changes); });
+  for (int i = 0; i < 5; ++i) write_theirs("/b");
+  const auto moved_on = [&] {
+    io_.restart();
+    io_.run_for(20ms);
+    return watch->reached() == start + 5;
+  };
+  ASSERT_TRUE(test::eventually(moved_on, 20s));
+
+  ASSERT_TRUE(run(io_, store_.compact(watch->reached())).ok());
+  cluster_.kill(0);
+  cluster_.restart(0);
+  cluster_.wait_until_ready(0);
+  write_ours("/g");
+  while (!seen) io_.run_one();
+
+  ASSERT_TRUE(seen->ok()) << seen->status();
+  EXPECT_THAT(texts(**seen, start), ElementsAre("put /g=ours@6"));
 }
 
 }  // namespace
