@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "api/faulty_store_fixture.h"
 #include "base/rng.h"
 #include "net/task_group.h"
 #include "store/memory_store.h"
@@ -18,45 +19,6 @@ using namespace std::chrono_literals;
 using store::erase;
 using store::put;
 using testing::ElementsAre;
-
-// A store in memory that can be told to do something between two calls, and to fail.
-class TestedStore final : public store::Store {
- public:
-  explicit TestedStore(const asio::any_io_executor& executor, size_t history = 16'384)
-      : inner_(executor, {.limits = {}, .history = {.max_changes = history}}) {}
-
-  asio::awaitable<Result<store::Item>> get(std::string key) override {
-    co_return co_await inner_.get(std::move(key));
-  }
-  asio::awaitable<Result<store::RangeResult>> range(store::RangeRequest request) override {
-    ranges_ += 1;
-    if (failing_ranges_ > 0) {
-      failing_ranges_ -= 1;
-      co_return absl::UnavailableError("no answer");
-    }
-    Result<store::RangeResult> result = co_await inner_.range(std::move(request));
-    if (after_range_) after_range_();
-    co_return result;
-  }
-  asio::awaitable<Result<store::Revision>> commit(std::vector<store::Operation> ops) override {
-    co_return co_await inner_.commit(std::move(ops));
-  }
-  asio::awaitable<Result<std::unique_ptr<store::Watch>>> watch(store::KeyRange range,
-                                                               store::Revision after) override {
-    co_return co_await inner_.watch(std::move(range), after);
-  }
-  asio::awaitable<Result<size_t>> expire(WallTime now, size_t limit) override {
-    co_return co_await inner_.expire(now, limit);
-  }
-  asio::awaitable<Status> compact(store::Revision through) override {
-    co_return co_await inner_.compact(through);
-  }
-
-  store::MemoryStore inner_;
-  std::function<void()> after_range_;
-  int failing_ranges_ = 0;
-  int ranges_ = 0;
-};
 
 class Follow : public testing::Test {
  protected:
@@ -89,7 +51,7 @@ class Follow : public testing::Test {
     const auto done = [](std::exception_ptr, Result<store::Revision> revision) {
       HF_CHECK(revision.ok(), revision.status().ToString());
     };
-    asio::co_spawn(io_, store_.inner_.commit(std::move(operations)), done);
+    asio::co_spawn(io_, memory_.commit(std::move(operations)), done);
   }
   // Everything that can happen without time passing, and 20 ms of what needs it.
   void settle() {
@@ -105,7 +67,8 @@ class Follow : public testing::Test {
   }
 
   asio::io_context io_;
-  TestedStore store_{io_.get_executor(), 8};
+  store::MemoryStore memory_{io_.get_executor(), {.limits = {}, .history = {.max_changes = 8}}};
+  FaultyStore store_{memory_};
   net::TaskGroup tasks_{io_.get_executor()};
   std::map<std::string, std::string> known_;
   std::vector<store::Change> changes_;
@@ -139,8 +102,8 @@ TEST_F(Follow, ReadsInPagesAndShowsNothingTwice) {
   for (const char* key : {"/agent/a", "/agent/b", "/agent/c", "/agent/d"}) commit(put(key, "old"));
   settle();
   // Between the first page and the second: one change behind the reader, one ahead of it.
-  store_.after_range_ = [this] {
-    if (store_.ranges_ != 1) return;
+  store_.after_range = [this] {
+    if (store_.ranges != 1) return;
     commit(put("/agent/a", "new"));
     commit(put("/agent/d", "new"));
     commit(erase("/agent/c"));
@@ -176,7 +139,7 @@ TEST_F(Follow, StartsAgainWithEverythingWhenItsHistoryIsGone) {
 TEST_F(Follow, TriesAgainUntilTheStoreAnswers) {
   commit(put("/agent/a", "1"));
   settle();
-  store_.failing_ranges_ = 3;
+  store_.failing_ranges = 3;
   FollowService following = make();
   tasks_.spawn(following.run());
   settle();
@@ -206,7 +169,7 @@ TEST_F(Follow, LosesNothingOverRandomWritesAndCompactions) {
   }
   settle();
 
-  const auto all = store::run(io_, store_.inner_.range({store::prefix_range("/agent/")}));
+  const auto all = store::run(io_, memory_.range({store::prefix_range("/agent/")}));
   std::map<std::string, std::string> truth;
   for (const store::Item& item : all->items) truth[item.key] = item.value;
   EXPECT_EQ(known_, truth);
