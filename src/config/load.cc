@@ -45,6 +45,10 @@ std::string hint(string_view section, string_view name) {
   if (const auto near = did_you_mean(name, known)) {
     return fmt::format("did you mean \"{}\"?", *near);
   }
+  if (find_key(name) != nullptr) {
+    const size_t dot = name.rfind('.');
+    return fmt::format("write \"{}\" below \"{}\"", name.substr(dot + 1), name.substr(0, dot));
+  }
   for (const Key& key : keys()) {
     if (key.path.ends_with(fmt::format(".{}", name))) {
       return fmt::format("did you mean \"{}\"?", key.path);
@@ -119,10 +123,11 @@ class Loader {
     }
     for (const Member& member : node.members) {
       const std::string path = section.empty() ? member.key : section + "." + member.key;
-      if (const Key* key = find_key(path)) {
+      const bool is_name = !member.key.contains('.');
+      if (const Key* key = is_name ? find_key(path) : nullptr) {
         if (member.value.shape == Node::Shape::Null) continue;
         take(*key, read_value(*key, member.value), file(member.key_at));
-      } else if (!member.key.contains('.') && !names_below(path).empty()) {
+      } else if (is_name && !names_below(path).empty()) {
         take_section(member.value, path);
       } else {
         note(Severity::Error, kUnknownKey, file(member.key_at),
@@ -134,6 +139,7 @@ class Loader {
 
   void take_environment() {
     for (const Key& key : keys()) {
+      if (key.only_in_file) continue;
       const std::string name = environment_name(key);
       const auto found = sources_.environment.find(name);
       if (found == sources_.environment.end()) continue;
@@ -144,20 +150,24 @@ class Loader {
 
   // The command line has variables of its own, so only what is nearly one of ours is doubted.
   void warn_if_misspelt(string_view name) {
-    if (!name.starts_with("HOLDFAST_")) return;
+    constexpr string_view kPrefix = "HOLDFAST_";
+    if (!name.starts_with(kPrefix)) return;
     std::vector<std::string> known;
-    for (const Key& key : keys()) known.push_back(environment_name(key));
+    for (const Key& key : keys()) {
+      if (!key.only_in_file) known.push_back(environment_name(key).substr(kPrefix.size()));
+    }
     const std::vector<string_view> names(known.begin(), known.end());
-    const auto near = did_you_mean(name, names);
-    if (!near || *near == name) return;
+    const auto near = did_you_mean(name.substr(kPrefix.size()), names);
+    if (!near || *near == name.substr(kPrefix.size())) return;
     note(Severity::Warning, kUnknownKey, {From::Environment, std::string(name), {}},
-         fmt::format("no key has this variable; did you mean {}?", *near));
+         fmt::format("no key has this variable; did you mean {}{}?", kPrefix, *near));
   }
 
   void take_flags() {
     for (const auto& [path, text] : sources_.flags) {
       const Origin origin = {From::Flag, path, {}};
-      if (const Key* key = find_key(path)) {
+      const Key* key = find_key(path);
+      if (key != nullptr && !key->only_in_file) {
         take(*key, read_value(*key, string_view(text)), origin);
       } else {
         const size_t dot = path.rfind('.');
