@@ -82,8 +82,9 @@ TEST(Generated, ThePackagedFileIsGoodWithAndWithoutItsComments) {
   std::string uncommented;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    // "# " begins a sentence, "#" an example.
-    if (line.starts_with("#") && !line.starts_with("# ") && line != "#") line.erase(0, 1);
+    // "# A" begins a sentence; "#a" and "#  a" are keys.
+    const bool is_sentence = line.starts_with("# ") && !line.starts_with("#  ");
+    if (line.size() > 1 && line.front() == '#' && !is_sentence) line.erase(0, 1);
     uncommented += line + "\n";
   }
 

@@ -41,13 +41,13 @@ std::vector<string_view> names_below(string_view section) {
 
 // What an unknown key was probably meant to be.
 std::string hint(string_view section, string_view name) {
-  const std::vector<string_view> known = names_below(section);
-  if (const auto near = did_you_mean(name, known)) {
-    return fmt::format("did you mean \"{}\"?", *near);
-  }
   if (find_key(name) != nullptr) {
     const size_t dot = name.rfind('.');
     return fmt::format("write \"{}\" below \"{}\"", name.substr(dot + 1), name.substr(0, dot));
+  }
+  const std::vector<string_view> known = names_below(section);
+  if (const auto near = did_you_mean(name, known)) {
+    return fmt::format("did you mean \"{}\"?", *near);
   }
   for (const Key& key : keys()) {
     if (key.path.ends_with(fmt::format(".{}", name))) {
