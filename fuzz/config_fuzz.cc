@@ -2,6 +2,7 @@
 // byte chooses; whatever is wrong must also be shown without harm.
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/check.h"
@@ -17,6 +18,7 @@ void read(const holdfast::config::Sources& sources) {
   // What is in effect reads back as the same.
   holdfast::config::Sources again = {};
   again.file_text = "version: 1";
+  again.machine = sources.machine;
   for (const holdfast::config::Setting& setting : checked.loaded.settings) {
     const std::string text = holdfast::config::value_text(*setting.key, setting.value);
     if (!text.empty() && !setting.key->only_in_file)
@@ -36,14 +38,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto keys = holdfast::config::keys();
   const size_t chosen = data[0];
+  const std::map<std::string, std::string> machine = {{"controller.name", "n"},
+                                                      {"controller.data_dir", "/d"}};
   if (chosen < keys.size()) {
     read({.file_path = "f",
           .file_text = "",
           .environment = {{environment_name(keys[chosen]), text}},
           .flags = {},
-          .machine = {}});
+          .machine = machine});
   } else {
-    read({.file_path = "f", .file_text = text, .environment = {}, .flags = {}, .machine = {}});
+    read({.file_path = "f", .file_text = text, .environment = {}, .flags = {}, .machine = machine});
   }
   return 0;
 }

@@ -89,8 +89,11 @@ TEST(Generated, ThePackagedFileIsGoodWithAndWithoutItsComments) {
   }
 
   for (const std::string& yaml : {text, uncommented}) {
-    const Sources sources = {
-        .file_path = path, .file_text = yaml, .environment = {}, .flags = {}, .machine = {}};
+    const Sources sources = {.file_path = path,
+                             .file_text = yaml,
+                             .environment = {},
+                             .flags = {},
+                             .machine = {{"controller.name", "n"}, {"controller.data_dir", "/d"}}};
     const Checked checked = check(sources);
     EXPECT_EQ(problems_text(checked.problems, yaml), "");
   }

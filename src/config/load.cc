@@ -66,6 +66,7 @@ class Loader {
     take_file();
     take_environment();
     take_flags();
+    require_values();
     for (const Setting& setting : loaded_.settings) {
       setting.key->assign(loaded_.config, setting.value);
     }
@@ -82,7 +83,10 @@ class Loader {
       const auto machine = sources_.machine.find(std::string(key.path));
       const bool known = machine != sources_.machine.end() && !machine->second.empty();
       loaded_.settings.push_back({.key = &key, .value = default_value(key), .origin = {}});
-      if (known) take(key, read_value(key, machine->second), {});
+      if (!known) continue;
+      // A bad one matters only if nobody sets the key.
+      ValueReading reading = read_value(key, machine->second);
+      if (reading.ok()) loaded_.settings.back().value = std::move(reading.value);
     }
   }
 
@@ -175,6 +179,18 @@ class Loader {
         note(Severity::Error, kUnknownKey, origin,
              fmt::format("unknown key; {}", hint(section, path.substr(dot + 1))));
       }
+    }
+  }
+
+  // A default may be missing on this machine.
+  void require_values() {
+    for (const Setting& setting : loaded_.settings) {
+      const Key& key = *setting.key;
+      const std::string* text = std::get_if<std::string>(&setting.value);
+      if (text == nullptr || !text->empty() || key.may_be_empty || bad_.contains(key.path))
+        continue;
+      note(Severity::Error, kBadValue, {},
+           fmt::format("{} is not given and has no good default on this machine; set it", key.path));
     }
   }
 

@@ -147,6 +147,18 @@ TEST(Load, RefusesWhatIsNotOneMapping) {
   EXPECT_THAT(all_problems(from_file("version: 2\n")), HasSubstr("2 is out of range; use 1"));
 }
 
+TEST(Load, AMachineWithoutANameNeedsOne) {
+  Sources sources = from_file("");
+  sources.machine["controller.name"] = "";
+  EXPECT_THAT(all_problems(sources), HasSubstr("error HF6010: controller.name is not given"));
+
+  sources.machine["controller.name"] = "bad name";
+  EXPECT_THAT(all_problems(sources), HasSubstr("error HF6010: controller.name is not given"));
+
+  sources.flags = {{"controller.name", "good"}};
+  EXPECT_EQ(all_problems(sources), "");
+}
+
 TEST(Load, AKeyGivenTwiceIsAnError) {
   EXPECT_THAT(all_problems(from_file("log: {level: info}\nlog: {level: warn}\n")),
               HasSubstr("holdfast.yaml:2:1: error HF6006: the key \"log\" is given twice"));

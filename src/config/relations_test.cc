@@ -13,8 +13,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string problems(const std::string& yaml) {
-  const Sources sources = {
-      .file_path = "f", .file_text = yaml, .environment = {}, .flags = {}, .machine = {}};
+  const Sources sources = {.file_path = "f",
+                           .file_text = yaml,
+                           .environment = {},
+                           .flags = {},
+                           .machine = {{"controller.name", "n"}, {"controller.data_dir", "/d"}}};
   return problems_text(check(sources).problems, "");
 }
 
