@@ -189,8 +189,9 @@ class Loader {
       const std::string* text = std::get_if<std::string>(&setting.value);
       if (text == nullptr || !text->empty() || key.may_be_empty || bad_.contains(key.path))
         continue;
-      note(Severity::Error, kBadValue, {},
-           fmt::format("{} is not given and has no good default on this machine; set it", key.path));
+      note(
+          Severity::Error, kBadValue, {},
+          fmt::format("{} is not given and has no good default on this machine; set it", key.path));
     }
   }
 
