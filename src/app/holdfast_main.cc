@@ -1,8 +1,12 @@
 // holdfast: the command line. Parses options, makes one client, runs one command.
 #include <CLI/CLI.hpp>
 #include <map>
+#include <optional>
+#include <span>
 
+#include "app/local_commands.h"
 #include "app/paths.h"
+#include "app/self_description.h"
 #include "base/bytes.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -132,12 +136,16 @@ int main(int argc, char** argv) {
   Options options;
   add_global_options(app, options);
   add_commands(app, options);
+  const LocalCommands local(app);
+  const std::span<char* const> words(argv + 1, argv + argc);
+  if (const auto exit = describe_itself(app, {"holdfast", 1, HF_VERSION}, words)) return *exit;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::Usage);
   }
-  return static_cast<int>(cli::with_output_written(run(app, options)));
+  const std::optional<Exit> done = local.run();
+  return static_cast<int>(cli::with_output_written(done ? *done : run(app, options)));
 }
 
 }  // namespace

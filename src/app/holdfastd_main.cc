@@ -11,9 +11,18 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <iostream>
+<<<<<<< HEAD
 
 #include "app/controller.h"
 #include "app/daemon_config.h"
+=======
+#include <random>
+#include <span>
+
+#include "app/controller.h"
+#include "app/paths.h"
+#include "app/self_description.h"
+>>>>>>> config
 #include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -104,8 +113,16 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
+<<<<<<< HEAD
   DaemonConfig sources;
   sources.add_options(app, *app.add_subcommand("controller", "run a controller"));
+=======
+  DaemonOptions options;
+  options.controller.data_dir = default_data_dir();
+  add_options(app, options);
+  const std::span<char* const> words(argv + 1, argv + argc);
+  if (const auto exit = describe_itself(app, {"holdfastd", 8, HF_VERSION}, words)) return *exit;
+>>>>>>> config
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

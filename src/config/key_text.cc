@@ -16,6 +16,7 @@ const Key* find_key(string_view path) {
 }
 
 std::string environment_name(const Key& key) {
+  if (key.only_in_file) return "";
   std::string out = "HOLDFAST_";
   for (const char c : key.path) {
     const bool lower = c >= 'a' && c <= 'z';

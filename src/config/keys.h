@@ -37,6 +37,7 @@ struct Key {
   // Why the default is what it is where that depends on the machine: shown instead of it.
   std::string_view machine_default{};
   bool needs_restart = true;
+  bool only_in_file = false;  // no variable and no flag sets it
   bool is_secret = false;     // listings show that it is set, not what it is
   bool may_be_empty = false;  // of a Text or List
 };
@@ -45,7 +46,7 @@ std::span<const Key> keys();
 // Null if there is none of that path.
 const Key* find_key(std::string_view path);
 
-// "HOLDFAST_CONTROLLER_HTTP_LISTEN".
+// "HOLDFAST_CONTROLLER_HTTP_LISTEN"; empty for a key that is only in the file.
 std::string environment_name(const Key& key);
 // The default as people read it: the value, what it depends on, or "none".
 std::string default_text(const Key& key);

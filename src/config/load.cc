@@ -41,6 +41,10 @@ std::vector<string_view> names_below(string_view section) {
 
 // What an unknown key was probably meant to be.
 std::string hint(string_view section, string_view name) {
+  if (find_key(name) != nullptr) {
+    const size_t dot = name.rfind('.');
+    return fmt::format("write \"{}\" below \"{}\"", name.substr(dot + 1), name.substr(0, dot));
+  }
   const std::vector<string_view> known = names_below(section);
   if (const auto near = did_you_mean(name, known)) {
     return fmt::format("did you mean \"{}\"?", *near);
@@ -62,6 +66,7 @@ class Loader {
     take_file();
     take_environment();
     take_flags();
+    require_values();
     for (const Setting& setting : loaded_.settings) {
       setting.key->assign(loaded_.config, setting.value);
     }
@@ -78,7 +83,10 @@ class Loader {
       const auto machine = sources_.machine.find(std::string(key.path));
       const bool known = machine != sources_.machine.end() && !machine->second.empty();
       loaded_.settings.push_back({.key = &key, .value = default_value(key), .origin = {}});
-      if (known) take(key, read_value(key, machine->second), {});
+      if (!known) continue;
+      // A bad one matters only if nobody sets the key.
+      ValueReading reading = read_value(key, machine->second);
+      if (reading.ok()) loaded_.settings.back().value = std::move(reading.value);
     }
   }
 
@@ -119,10 +127,11 @@ class Loader {
     }
     for (const Member& member : node.members) {
       const std::string path = section.empty() ? member.key : section + "." + member.key;
-      if (const Key* key = find_key(path)) {
+      const bool is_name = !member.key.contains('.');
+      if (const Key* key = is_name ? find_key(path) : nullptr) {
         if (member.value.shape == Node::Shape::Null) continue;
         take(*key, read_value(*key, member.value), file(member.key_at));
-      } else if (!member.key.contains('.') && !names_below(path).empty()) {
+      } else if (is_name && !names_below(path).empty()) {
         take_section(member.value, path);
       } else {
         note(Severity::Error, kUnknownKey, file(member.key_at),
@@ -134,6 +143,7 @@ class Loader {
 
   void take_environment() {
     for (const Key& key : keys()) {
+      if (key.only_in_file) continue;
       const std::string name = environment_name(key);
       const auto found = sources_.environment.find(name);
       if (found == sources_.environment.end()) continue;
@@ -144,20 +154,24 @@ class Loader {
 
   // The command line has variables of its own, so only what is nearly one of ours is doubted.
   void warn_if_misspelt(string_view name) {
-    if (!name.starts_with("HOLDFAST_")) return;
+    constexpr string_view kPrefix = "HOLDFAST_";
+    if (!name.starts_with(kPrefix)) return;
     std::vector<std::string> known;
-    for (const Key& key : keys()) known.push_back(environment_name(key));
+    for (const Key& key : keys()) {
+      if (!key.only_in_file) known.push_back(environment_name(key).substr(kPrefix.size()));
+    }
     const std::vector<string_view> names(known.begin(), known.end());
-    const auto near = did_you_mean(name, names);
-    if (!near || *near == name) return;
+    const auto near = did_you_mean(name.substr(kPrefix.size()), names);
+    if (!near || *near == name.substr(kPrefix.size())) return;
     note(Severity::Warning, kUnknownKey, {From::Environment, std::string(name), {}},
-         fmt::format("no key has this variable; did you mean {}?", *near));
+         fmt::format("no key has this variable; did you mean {}{}?", kPrefix, *near));
   }
 
   void take_flags() {
     for (const auto& [path, text] : sources_.flags) {
       const Origin origin = {From::Flag, path, {}};
-      if (const Key* key = find_key(path)) {
+      const Key* key = find_key(path);
+      if (key != nullptr && !key->only_in_file) {
         take(*key, read_value(*key, string_view(text)), origin);
       } else {
         const size_t dot = path.rfind('.');
@@ -165,6 +179,19 @@ class Loader {
         note(Severity::Error, kUnknownKey, origin,
              fmt::format("unknown key; {}", hint(section, path.substr(dot + 1))));
       }
+    }
+  }
+
+  // A default may be missing on this machine.
+  void require_values() {
+    for (const Setting& setting : loaded_.settings) {
+      const Key& key = *setting.key;
+      const std::string* text = std::get_if<std::string>(&setting.value);
+      if (text == nullptr || !text->empty() || key.may_be_empty || bad_.contains(key.path))
+        continue;
+      note(
+          Severity::Error, kBadValue, {},
+          fmt::format("{} is not given and has no good default on this machine; set it", key.path));
     }
   }
 

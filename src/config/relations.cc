@@ -77,8 +77,8 @@ class Relations {
          fmt::format("a controller whose store hangs is found out only after {}: half and a tenth "
                      "of presence.controller_ttl {} and health.heartbeat_write_timeout {}; {} is "
                      "what we promise",
-                     to_short_string(detection), shown("presence.controller_ttl"),
-                     shown("health.heartbeat_write_timeout"), to_short_string(kDetectionGoal)));
+                     duration_text(detection), shown("presence.controller_ttl"),
+                     shown("health.heartbeat_write_timeout"), duration_text(kDetectionGoal)));
   }
 
   void check_listeners() {

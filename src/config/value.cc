@@ -221,19 +221,21 @@ std::string value_text(const Key& key, const Value& value) {
       return fmt::format("{}", std::get<uint64_t>(value));
     case Type::Bytes:
       return bytes_text(std::get<uint64_t>(value));
-    case Type::Time: {
-      const Duration duration = std::get<Duration>(value);
-      google::protobuf::Duration out;
-      out.set_seconds(duration / std::chrono::seconds(1));
-      out.set_nanos(static_cast<int32_t>((duration % std::chrono::seconds(1)).count()));
-      return resource::duration_text(out);
-    }
+    case Type::Time:
+      return duration_text(std::get<Duration>(value));
     case Type::Choice:
       return std::string(std::get<Choice>(value).word);
     case Type::Policies:
       return service_config_json(std::get<v1::ServiceConfig>(value));
   }
   return "";
+}
+
+std::string duration_text(Duration duration) {
+  google::protobuf::Duration out;
+  out.set_seconds(duration / std::chrono::seconds(1));
+  out.set_nanos(static_cast<int32_t>((duration % std::chrono::seconds(1)).count()));
+  return resource::duration_text(out);
 }
 
 std::string bytes_text(uint64_t bytes) {

@@ -58,6 +58,8 @@ ValueReading read_value(const Key& key, std::string_view text);
 // As one would write it in the environment.
 std::string value_text(const Key& key, const Value& value);
 
+// "1m30s", exactly.
+std::string duration_text(Duration duration);
 // "64KiB"; the largest unit that leaves nothing over.
 std::string bytes_text(uint64_t bytes);
 
