@@ -27,6 +27,7 @@ std::string_view reason_phrase(int status) {
       {410, "Gone"},
       {412, "Precondition Failed"},
       {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
       {429, "Too Many Requests"},
       {431, "Request Header Fields Too Large"},
       {500, "Internal Server Error"},
