@@ -110,25 +110,25 @@ asio::awaitable<bool> HttpConnection::shake_hands() {
 }
 
 asio::awaitable<bool> HttpConnection::serve_one() {
-  HttpParser parser(shared_.options.limits);
-  const Got got = co_await read_request(parser);
+  std::optional<HttpParser> parser(shared_.options.limits);
+  const Got got = co_await read_request(*parser);
   if (got == Got::Nothing) co_return false;
   enter(Phase::Handling);
-  bool close = got == Got::Refusal;
-  if (got == Got::Request) {
-    const Status readable = parser.take(request_);
-    if (readable.ok()) {
-      response_ = co_await handler_(request_);
-    } else {
-      response_ = http_error(
-          400, "HF6030", std::string_view(readable.message().data(), readable.message().size()));
-    }
-    close = !parser.keep_alive();
+  Status readable;
+  if (got == Got::Request) readable = parser->take(request_);
+  const bool keep = got == Got::Request && parser->keep_alive();
+  chunks_understood_ = parser->understands_chunks();
+  parser.reset();
+  if (!readable.ok()) {
+    response_ = http_error(
+        400, "HF6030", std::string_view(readable.message().data(), readable.message().size()));
+  } else if (got == Got::Request) {
+    response_ = co_await handler_(request_);
   }
-  const bool more = co_await respond(parser, close);
   request_.body = {};
-  response_ = {};
   hold(0);
+  const bool more = co_await respond(!keep);
+  response_ = {};
   if (!more) co_return false;
   // A peer that sends many requests at once takes turns with the others.
   co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
@@ -184,10 +184,10 @@ std::string HttpConnection::date() const {
   return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(seconds));
 }
 
-asio::awaitable<bool> HttpConnection::respond(const HttpParser& parser, bool close) {
+asio::awaitable<bool> HttpConnection::respond(bool close) {
   const bool streams = response_.stream != nullptr;
   close = close || streams || shared_.stopping || !shared_.options.healthy();
-  chunked_ = streams && parser.understands_chunks();
+  chunked_ = streams && chunks_understood_;
   shared_.counters.requests.with({{"code", fmt::format("{}", response_.status)}}).add();
   std::string bytes = format_head(response_, {.close = close, .chunked = chunked_, .date = date()});
   const bool with_body = request_.method != "HEAD";

@@ -78,7 +78,7 @@ class HttpConnection final : private HttpSink {
   asio::awaitable<bool> serve_one();
   asio::awaitable<Got> read_request(HttpParser& parser);
   asio::awaitable<bool> read_more(const HttpParser& parser);
-  asio::awaitable<bool> respond(const HttpParser& parser, bool close);
+  asio::awaitable<bool> respond(bool close);
   asio::awaitable<void> run_stream();
   asio::awaitable<void> discard_input();
   asio::awaitable<Status> write_pieces(std::string_view bytes);
@@ -96,6 +96,7 @@ class HttpConnection final : private HttpSink {
   std::optional<Time> deadline_;
   size_t held_bytes_ = 0;  // its part of shared_.buffered_bytes
   bool continue_sent_ = false;
+  bool chunks_understood_ = false;
   bool chunked_ = false;  // the stream that runs
 };
 

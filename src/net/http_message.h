@@ -52,7 +52,7 @@ struct HttpResponse {
   std::function<asio::awaitable<void>(HttpSink&)> stream{};
 };
 
-// The request lives until the response is sent.
+// The request lives until the handler has its response.
 using HttpHandler = std::function<asio::awaitable<HttpResponse>(const HttpRequest&)>;
 
 // {"error":{"code":"HF6030","message":"..."}}. Requires: texts that need no escapes in JSON.
