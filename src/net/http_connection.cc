@@ -120,8 +120,8 @@ asio::awaitable<bool> HttpConnection::serve_one() {
   chunks_understood_ = parser->understands_chunks();
   parser.reset();
   if (!readable.ok()) {
-    response_ = http_error(
-        400, "HF6030", std::string_view(readable.message().data(), readable.message().size()));
+    response_ = http_error(400, "HF6030",
+                           std::string_view(readable.message().data(), readable.message().size()));
   } else if (got == Got::Request) {
     response_ = co_await handler_(request_);
   }

@@ -21,7 +21,7 @@ struct HttpPeer {
   std::string source{};     // "10.0.0.7:40112", or "unix"
   std::string chain_pem{};  // the certificates it presented, its own first; unverified, but it
                             // holds the key of the first. Empty: none
-  bool local = false;  // came in by a unix socket
+  bool local = false;       // came in by a unix socket
 };
 
 struct HttpRequest {
