@@ -54,14 +54,6 @@ bool labels_match(const v1::Resource& resource, const auto& all_wanted) {
   });
 }
 
-// Whether a grant that may be for some services only is for this resource.
-bool covers(const Grant& grant, const v1::Resource& resource) {
-  return grant.only_services.empty() ||
-         std::ranges::any_of(grant.only_services, [&](const identity::Labels& labels) {
-           return labels_match(resource, labels);
-         });
-}
-
 }  // namespace
 
 Result<v1::Resource> decode_item(const store::Item& item) {

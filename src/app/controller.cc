@@ -87,7 +87,12 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       resources_(*store_, gate_, *audit_, options_.resource_limits),
       watches_(loop_, {*store_, fan_out_, gate_, clock_}, options_.watches),
       health_streams_(loop_, gate_, {}),
-      feed_(*store_, fan_out_, clock_, [this](const auto& ids) { watches_.wake(ids); }, {}),
+      feed_(*store_, fan_out_, clock_,
+            [this](const auto& ids) {
+              watches_.wake(ids);
+              web_.wake(ids);
+            },
+            {}),
       authority_(gate_, clock_,
                  {.controller_name = options_.name,
                   .zone = options_.zone,
@@ -105,11 +110,10 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
               .store = std::string(name_of(options_.store)),
               .started = started_,
               .service_config = options_.service_config}),
+      registry_({.version = options_.version}),
+      web_(loop_, {fan_out_, health_, registry_, clock_}, backend(),
+           {.http = {.max_connections = options_.max_http_connections}}),
       tasks_(loop_) {}
-
-api::GrpcServices Controller::services() {
-  return {gate_, resources_, watches_, identity_, nodes_, health_streams_};
-}
 
 Status Controller::listen() {
   for (const char* component : {"store", "events", "audit", "identity"}) {
@@ -119,6 +123,7 @@ Status Controller::listen() {
   local.listen = {fmt::format("unix:{}/holdfast.sock", options_.data_dir)};
   addresses_ = local.listen;
   TRY(local_server_, api::GrpcServer::start(loop_, std::move(local), services()));
+  TRY_OK(listen_http());
   follow_identity();
   presence_.start();
   tasks_.spawn(feed_.run());
@@ -126,6 +131,18 @@ Status Controller::listen() {
   tasks_.spawn(heartbeat());
   tasks_.spawn(tick());
   tasks_.spawn(expire_items());
+  return absl::OkStatus();
+}
+
+Status Controller::listen_http() {
+  TRY_OK(web_.listen({.address = fmt::format("unix:{}/http.sock", options_.data_dir)}).status());
+  if (!options_.http_listen.empty()) {
+    TRY(const std::string api, web_.listen({.address = options_.http_listen, .tls = true}));
+    log::info("serving HTTPS", {{"address", api}});
+  }
+  if (options_.health_listen.empty()) return absl::OkStatus();
+  TRY(const std::string health, web_.listen({.address = options_.health_listen}));
+  log::info("serving health and metrics", {{"address", health}});
   return absl::OkStatus();
 }
 
@@ -145,6 +162,8 @@ void Controller::follow_identity() {
 void Controller::on_certificate(const api::ServerCertificate& certificate) {
   identity_written_ =
       write_private_file(identity_file(), certificate.private_key_pem + certificate.chain_pem);
+  const Status https = web_.set_tls(certificate.chain_pem, certificate.private_key_pem);
+  if (!https.ok()) log::error("HTTPS keeps its old certificate", {{"why", https.ToString()}});
   log::info("certificate made", {{"expires", to_rfc3339(certificate.expires)}});
   report("identity", identity_status());
 }
@@ -245,6 +264,7 @@ asio::awaitable<void> Controller::tick() {
   for (;;) {
     const bool slept = co_await net::pause(kTick);
     if (!slept) co_return;
+    update_metrics();
     audit_->on_tick();
     authority_.on_tick();
     watches_.end_expired(clock_.wall_now());
@@ -277,6 +297,7 @@ asio::awaitable<void> Controller::expire_items() {
 asio::awaitable<void> Controller::stop() {
   health_streams_.shut_down();
   co_await watches_.shut_down();
+  co_await web_.stop();
   co_await local_server_->stop();
   if (tls_server_ != nullptr) co_await tls_server_->stop();
   v1::GoodbyeRequest goodbye;

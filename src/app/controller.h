@@ -26,9 +26,11 @@
 #include "base/result.h"
 #include "events/fan_out.h"
 #include "health/health.h"
+#include "metrics/metrics.h"
 #include "net/task_group.h"
 #include "store/file_lock.h"
 #include "store/store.h"
+#include "web/web_server.h"
 
 namespace holdfast::app {
 
@@ -59,6 +61,7 @@ class Controller {
   };
   Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options, Opened opened);
   Status listen();
+  Status listen_http();
   Status listen_with_tls();
   void follow_identity();
   void on_certificate(const api::ServerCertificate& certificate);
@@ -71,6 +74,8 @@ class Controller {
   asio::awaitable<void> expire_items();
   std::string identity_file() const { return options_.data_dir + "/identity.pem"; }
   api::GrpcServices services();
+  web::Backend backend();
+  void update_metrics();
 
   asio::any_io_executor loop_;
   Status failure_;
@@ -93,6 +98,8 @@ class Controller {
   api::NodeService nodes_;
   std::list<api::FollowService> follows_;
   Status identity_written_;
+  metrics::Registry registry_;
+  web::WebServer web_;
   std::vector<std::string> addresses_;
   std::unique_ptr<api::GrpcServer> local_server_;
   std::unique_ptr<api::GrpcServer> tls_server_;

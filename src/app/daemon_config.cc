@@ -1,22 +1,14 @@
 #include "app/daemon_config.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <array>
-#include <filesystem>
 
 #include "app/paths.h"
-#include "base/private_file.h"
 #include "base/reason.h"
-
-extern char** environ;
+#include "config/file_loader.h"
 
 namespace holdfast::app {
 namespace {
-
-constexpr const char* kUsualFile = "/etc/holdfast/holdfast.yaml";
 
 struct Flag {
   const char* name;
@@ -42,28 +34,11 @@ constexpr Flag kLists[] = {
     {"--etcd-endpoint", "store.etcd.endpoints", "HOST:PORT of a member; may repeat"},
 };
 
-std::map<std::string, std::string> environment() {
-  std::map<std::string, std::string> variables;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view pair = *at;
-    const size_t equals = pair.find('=');
-    if (equals == std::string_view::npos) continue;
-    variables.emplace(pair.substr(0, equals), pair.substr(equals + 1));
-  }
-  return variables;
-}
-
-std::string host_name() {
-  std::array<char, 254> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "controller";
-  return name.data();
-}
-
 }  // namespace
 
 void DaemonConfig::add_options(CLI::App& daemon, CLI::App& controller) {
   daemon.add_option("-c,--config", file_,
-                    fmt::format("configuration file; {} if it is there", kUsualFile));
+                    fmt::format("configuration file; {} if it is there", config::kDefaultFile));
   daemon.add_option("--log-level", flags_["log.level"], "debug, info, warn or error");
   for (const Flag& flag : kFlags) controller.add_option(flag.name, flags_[flag.key], flag.help);
   for (const Flag& flag : kLists) {
@@ -77,14 +52,12 @@ void DaemonConfig::add_options(CLI::App& daemon, CLI::App& controller) {
 }
 
 Result<config::Loaded> DaemonConfig::load() const {
-  config::Sources sources;
-  sources.environment = environment();
-  sources.machine = {{"controller.name", host_name()}, {"controller.data_dir", default_data_dir()}};
+  config::Gathering gathering{.file = file_, .default_data_dir = default_data_dir(), .flags = {}};
   for (const auto& [key, value] : flags_) {
-    if (value) sources.flags[key] = *value;
+    if (value) gathering.flags[key] = *value;
   }
   for (const auto& [key, values] : lists_) {
-    if (!values.empty()) sources.flags[key] = fmt::format("{}", fmt::join(values, ","));
+    if (!values.empty()) gathering.flags[key] = fmt::format("{}", fmt::join(values, ","));
   }
   for (const std::string& pair : set_) {
     const size_t equals = pair.find('=');
@@ -92,14 +65,9 @@ Result<config::Loaded> DaemonConfig::load() const {
       return coded(absl::StatusCode::kInvalidArgument, "HF6010",
                    fmt::format("--set {}: use KEY=VALUE", pair));
     }
-    sources.flags[pair.substr(0, equals)] = pair.substr(equals + 1);
+    gathering.flags[pair.substr(0, equals)] = pair.substr(equals + 1);
   }
-  std::error_code ignored;
-  sources.file_path = file_;
-  if (file_.empty() && std::filesystem::exists(kUsualFile, ignored)) sources.file_path = kUsualFile;
-  if (!sources.file_path.empty()) {
-    TRY(sources.file_text, read_small_file(sources.file_path));
-  }
+  TRY(const config::Sources sources, config::gather(std::move(gathering)));
   return config::load(sources);
 }
 

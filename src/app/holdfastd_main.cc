@@ -11,21 +11,16 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <iostream>
-<<<<<<< HEAD
-
-#include "app/controller.h"
-#include "app/daemon_config.h"
-=======
-#include <random>
 #include <span>
 
 #include "app/controller.h"
-#include "app/paths.h"
+#include "app/daemon_config.h"
+#include "app/sd_notify.h"
 #include "app/self_description.h"
->>>>>>> config
 #include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
+#include "net/task_group.h"
 
 namespace holdfast::app {
 namespace {
@@ -40,6 +35,17 @@ void configure_log(const config::LogConfig& config) {
   const bool people = config.format == config::LogFormat::Logfmt ||
                       (config.format == config::LogFormat::Auto && isatty(STDERR_FILENO) != 0);
   log::configure(level, people ? log::Format::Logfmt : log::Format::Json);
+}
+
+void tell_systemd(std::string_view state) {
+  const Status told = sd_notify(state);
+  if (!told.ok()) log::warn("systemd was not told", {{"why", told.ToString()}});
+}
+
+// As long as the loop runs.
+asio::awaitable<void> feed_watchdog(Duration period) {
+  do tell_systemd("WATCHDOG=1");
+  while (co_await net::pause(period));
 }
 
 // A configuration that is wrong changes nothing, and shows.
@@ -60,6 +66,8 @@ void reload(const DaemonConfig& sources, const config::Loaded& running, Controll
 
 asio::awaitable<void> obey_signals(asio::io_context& loop, const DaemonConfig& sources,
                                    const config::Loaded& running, Controller& controller) {
+  net::TaskGroup watchdog(loop.get_executor());
+  if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
   asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
   for (;;) {
     const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -70,7 +78,9 @@ asio::awaitable<void> obey_signals(asio::io_context& loop, const DaemonConfig& s
     if (!error) log::info("stopping", {{"signal", number}});
     break;
   }
+  tell_systemd("STOPPING=1");
   co_await controller.stop();
+  co_await watchdog.join();
 }
 
 // Connections are file descriptors; the soft limit is only a default.
@@ -97,6 +107,7 @@ int run_controller(const DaemonConfig& sources, const config::Loaded& loaded) {
   for (const std::string& address : (*controller)->addresses()) {
     log::info("controller ready", {{"address", address}});
   }
+  tell_systemd("READY=1");
   asio::co_spawn(loop, obey_signals(loop, sources, loaded, **controller),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
@@ -113,16 +124,10 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
-<<<<<<< HEAD
   DaemonConfig sources;
   sources.add_options(app, *app.add_subcommand("controller", "run a controller"));
-=======
-  DaemonOptions options;
-  options.controller.data_dir = default_data_dir();
-  add_options(app, options);
   const std::span<char* const> words(argv + 1, argv + argc);
   if (const auto exit = describe_itself(app, {"holdfastd", 8, HF_VERSION}, words)) return *exit;
->>>>>>> config
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
