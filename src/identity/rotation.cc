@@ -233,8 +233,12 @@ Result<std::vector<std::string>> trusted_pins(const v1::CertAuthority& authority
 }
 
 bool should_renew(const v1::CertAuthority& authority, const std::string& issuer_pin) {
-  return !issuer_pin.empty() && authority.phase() != v1::ROTATION_PHASE_DUAL &&
-         issuer_pin != pin_of_key(authority, true);
+  return should_renew(authority.phase(), pin_of_key(authority, true), issuer_pin);
+}
+
+bool should_renew(v1::RotationPhase phase, const std::string& signing_pin,
+                  const std::string& issuer_pin) {
+  return !issuer_pin.empty() && phase != v1::ROTATION_PHASE_DUAL && issuer_pin != signing_pin;
 }
 
 }  // namespace holdfast::identity
