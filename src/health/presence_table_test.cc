@@ -174,7 +174,7 @@ TEST(PresenceTable, TheLimitIsKeptAndTheLongestOverdueComeFirst) {
 TEST(PresenceTable, HoldsAHundredThousandNodesThatAnnounceAgainAndAgain) {
   constexpr int kNodes = 100'000;
   PresenceTable table({.retry = 5s, .stall = 1h});
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < kNodes; ++i) {
       const Duration now = round * 30s + std::chrono::microseconds(i);
       table.heard(agent(std::to_string(i)), wall(now), kTtl, at(now));
@@ -182,11 +182,11 @@ TEST(PresenceTable, HoldsAHundredThousandNodesThatAnnounceAgainAndAgain) {
   }
 
   EXPECT_EQ(table.counts(NodeKind::Agent).online, static_cast<size_t>(kNodes));
-  EXPECT_THAT(table.on_tick(at(90s + kTtl - 1ns), kAll), IsEmpty());
+  EXPECT_THAT(table.on_tick(at(30s + kTtl - 1ns), kAll), IsEmpty());
   Time before{};
   for (int i = 0; i < kNodes; i += 1'000) {
     const std::vector<Overdue> overdue =
-        table.on_tick(at(90s + kTtl + std::chrono::microseconds(i + 999)), kAll);
+        table.on_tick(at(30s + kTtl + std::chrono::microseconds(i + 999)), kAll);
     ASSERT_THAT(overdue, SizeIs(1'000)) << "each exactly once, when its time has come";
     for (const Overdue& one : overdue) {
       ASSERT_LE(before, one.deadline);
@@ -304,7 +304,7 @@ class Simulation {
 };
 
 TEST(PresenceSimulation, NobodyIsBlamedEarlyAndNobodyIsMissed) {
-  for (uint64_t seed = 0; seed < 25; ++seed) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Simulation(seed).run();
     if (testing::Test::HasFailure()) return;
