@@ -3,8 +3,8 @@
 
 #include <absl/strings/ascii.h>
 
+#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include "base/check.h"
 
@@ -16,6 +16,34 @@ namespace http = boost::beast::http;
 
 constexpr http::field kKept[] = {http::field::content_type, http::field::if_match};
 constexpr std::string_view kLastEventId = "last-event-id";
+
+// A body as text. Beast's own makes room for all that the header promises, before it comes.
+struct TextBody {
+  using value_type = std::string;
+
+  class reader {
+   public:
+    template <bool is_request, typename Fields>
+    reader(http::header<is_request, Fields>& /*header*/, value_type& body) : body_(body) {}
+    void init(const boost::optional<std::uint64_t>& /*length*/, beast::error_code& error) {
+      error = {};
+    }
+    template <typename Buffers>
+    size_t put(const Buffers& buffers, beast::error_code& error) {
+      error = {};
+      size_t taken = 0;
+      for (const auto buffer : beast::buffers_range_ref(buffers)) {
+        body_.append(static_cast<const char*>(buffer.data()), buffer.size());
+        taken += buffer.size();
+      }
+      return taken;
+    }
+    void finish(beast::error_code& error) { error = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
 
 std::string_view to_std(beast::string_view text) {
   return {text.data(), text.size()};
@@ -43,7 +71,7 @@ struct HttpParser::State {
     parser.eager(true);
   }
   size_t max_pending_bytes;
-  http::request_parser<http::string_body> parser;
+  http::request_parser<TextBody> parser;
 };
 
 HttpParser::HttpParser(const HttpLimits& limits) : state_(std::make_unique<State>(limits)) {}
@@ -95,7 +123,7 @@ bool HttpParser::understands_chunks() const {
 
 Status HttpParser::take(HttpRequest& request) {
   HF_CHECK(done(), "a request is taken when it is whole");
-  http::request<http::string_body> parsed = state_->parser.release();
+  http::request<TextBody> parsed = state_->parser.release();
   const auto hosts = parsed.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && parsed.version() >= 11)) {
     return absl::InvalidArgumentError("an HTTP/1.1 request has one Host header");

@@ -62,18 +62,6 @@ int accept_any_certificate(X509_STORE_CTX* /*store*/, void* /*unused*/) {
   return 1;
 }
 
-int choose_http_1(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* chosen_size,
-                  const unsigned char* offered, unsigned int offered_size, void* /*unused*/) {
-  static constexpr unsigned char kHttp1[] = "\x08http/1.1";
-  unsigned char* found = nullptr;
-  if (SSL_select_next_proto(&found, chosen_size, kHttp1, sizeof(kHttp1) - 1, offered,
-                            offered_size) != OPENSSL_NPN_NEGOTIATED) {
-    return SSL_TLSEXT_ERR_NOACK;
-  }
-  *chosen = found;
-  return SSL_TLSEXT_ERR_OK;
-}
-
 void set_rules(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
@@ -86,7 +74,6 @@ void set_rules(SSL_CTX* context) {
   SSL_CTX_set_max_cert_list(context, kMaxPresentedBytes);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_cert_verify_callback(context, accept_any_certificate, nullptr);
-  SSL_CTX_set_alpn_select_cb(context, choose_http_1, nullptr);
 }
 
 Bio reader_of(const std::string& pem) {

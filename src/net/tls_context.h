@@ -1,5 +1,5 @@
-// A server's certificate and key, and how it speaks TLS: 1.2 and above, HTTP/1.1, no sessions that
-// outlive a connection. Clients are asked for a certificate, and whatever they present is accepted
+// A server's certificate and key, and how it speaks TLS: 1.2 and above, no sessions that outlive
+// a connection. Clients are asked for a certificate, and whatever they present is accepted
 // if they hold its key: who it is, and whether that counts, is judged above, request by request.
 #pragma once
 

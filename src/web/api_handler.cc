@@ -19,9 +19,13 @@ asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
                                  .source = request.peer.source,
                                  .local = request.peer.local};
   Result<api::Caller> caller = backend_.admit(presented, verb_of(route.endpoint));
-  Result<net::HttpResponse> answer = caller.status();
-  if (caller.ok()) answer = co_await dispatch(route, request, *std::move(caller));
-  net::HttpResponse response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
+  net::HttpResponse response;
+  if (caller.ok()) {
+    Result<net::HttpResponse> answer = co_await dispatch(route, request, *std::move(caller));
+    response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
+  } else {
+    response = error_answer(caller.status());
+  }
   if (!response.stream) response.headers.emplace_back("Cache-Control", "no-store");
   co_return response;
 }
