@@ -1,7 +1,5 @@
 #include "app/command_line.h"
 
-#include <map>
-
 #include "app/paths.h"
 #include "cli/profile.h"
 #include "cli/times.h"
@@ -30,11 +28,10 @@ void add_global_options(CLI::App& app, CommandLine& line) {
                "how long to wait for one answer, as 10 or 1m30s (default: 10s)");
   add_duration(app, "--wait", line.connection.wait,
                "how long to wait for a controller that is not there yet (default: not)");
-  app.add_option("--color", line.colour, "auto, always or never")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, cli::Colour>{{"auto", cli::Colour::Auto},
-                                             {"always", cli::Colour::Always},
-                                             {"never", cli::Colour::Never}}));
+  add_choice<cli::Colour>(
+      app, "--color", line.colour,
+      {{"auto", cli::Colour::Auto}, {"always", cli::Colour::Always}, {"never", cli::Colour::Never}},
+      "auto, always or never");
 }
 
 }  // namespace
@@ -71,12 +68,13 @@ void build(CLI::App& app, CommandLine& line) {
 }
 
 void add_output(CLI::App& command, Output& output) {
-  command.add_option("-o,--output", output, "table, wide, json, yaml or name")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Output>{{"table", Output::Table},
-                                                                        {"wide", Output::Wide},
-                                                                        {"json", Output::Json},
-                                                                        {"yaml", Output::Yaml},
-                                                                        {"name", Output::Name}}));
+  add_choice<Output>(command, "-o,--output", output,
+                     {{"table", Output::Table},
+                      {"wide", Output::Wide},
+                      {"json", Output::Json},
+                      {"yaml", Output::Yaml},
+                      {"name", Output::Name}},
+                     "table, wide, json, yaml or name");
 }
 
 CLI::Option* add_duration(CLI::App& command, const std::string& name, Duration& duration,

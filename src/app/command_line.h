@@ -3,10 +3,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/identity_commands.h"
@@ -35,7 +38,6 @@ struct CommandLine {
   cli::WhoAmIOptions whoami{};
   cli::StatusOptions status{};
   cli::CheckOptions check{};
-  std::string fail_on{};
   std::string code{};            // for explain
   std::string version_server{};  // for version: whom to ask; empty: whom every verb asks
 
@@ -63,7 +65,30 @@ void add_resource_verbs(CLI::App& app, CommandLine& line);
 void add_identity_verbs(CLI::App& app, CommandLine& line);
 void add_status_verbs(CLI::App& app, CommandLine& line);
 
-// "-o" with these words.
+// An option that is one of a few words.
+template <typename Value>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value,
+                        std::vector<std::pair<std::string, Value>> choices,
+                        const std::string& help) {
+  std::string words;
+  for (const auto& [word, unused] : choices) words += (words.empty() ? "" : ", ") + word;
+  const auto known = [choices](const std::string& text) {
+    return std::ranges::any_of(choices, [&](const auto& choice) { return choice.first == text; });
+  };
+  const auto keep = [choices, &value](const std::string& text) {
+    for (const auto& [word, meant] : choices) {
+      if (word == text) value = meant;
+    }
+  };
+  const auto check = [known, words](const std::string& text) {
+    return known(text) ? std::string() : quoted(text) + " is not one of " + words;
+  };
+  return command.add_option_function<std::string>(name, keep, help)
+      ->check(CLI::Validator(check, "WORD"))
+      ->type_name("WORD");
+}
+
+// "-o" with the forms of resources.
 void add_output(CLI::App& command, cli::Output& output);
 // "90", "1m30s": above zero, at most a year.
 CLI::Option* add_duration(CLI::App& command, const std::string& name, Duration& duration,

@@ -1,6 +1,4 @@
 // The verbs on resources: apply, get, describe, delete, watch.
-#include <map>
-
 #include "app/command_line.h"
 #include "base/bytes.h"
 
@@ -61,9 +59,9 @@ void add_watch(CLI::App& app, CommandLine& line) {
   watch->add_option("--after", line.watch.after_revision, "resume after this revision")
       ->check(CLI::NonNegativeNumber);
   watch->add_option("--count", line.watch.count, "stop after so many changes");
-  watch->add_option("-o,--output", line.watch.output, "table, or json: one line per change")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Output>{{"table", Output::Table}, {"json", Output::Json}}));
+  add_choice<Output>(*watch, "-o,--output", line.watch.output,
+                     {{"table", Output::Table}, {"json", Output::Json}},
+                     "table, or json: one line per change");
   line.on_session(watch,
                   [&line](const cli::Session& session) { return cli::watch(session, line.watch); });
 }

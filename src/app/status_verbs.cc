@@ -1,6 +1,4 @@
 // The verbs that say how things are: status, check, explain, version.
-#include <map>
-
 #include "app/command_line.h"
 #include "cli/output.h"
 
@@ -25,15 +23,14 @@ void add_check(CLI::App& app, CommandLine& line) {
   CLI::App* check = app.add_subcommand(
       "check", "look for trouble, and say what to do\n  holdfast check --fail-on warning");
   check->add_option("--only", line.check.only, "connection, controller, identity or presence");
-  check->add_option("--fail-on", line.fail_on, "failure, or warning: exit with 2 for warnings")
-      ->check(CLI::IsMember({"failure", "warning"}));
-  check->add_option("-o,--output", line.check.output, "table, short (problems only) or json")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, CheckOutput>{{"table", CheckOutput::Table},
-                                                                     {"short", CheckOutput::Short},
-                                                                     {"json", CheckOutput::Json}}));
+  add_choice<bool>(*check, "--fail-on", line.check.fail_on_warning,
+                   {{"failure", false}, {"warning", true}},
+                   "failure, or warning: exit with 2 for warnings");
+  add_choice<CheckOutput>(
+      *check, "-o,--output", line.check.output,
+      {{"table", CheckOutput::Table}, {"short", CheckOutput::Short}, {"json", CheckOutput::Json}},
+      "table, short (problems only) or json");
   line.on(check, [&line](const cli::Console& console) {
-    line.check.fail_on_warning = line.fail_on == "warning";
     return cli::check(console, line.connection, line.check);
   });
 }

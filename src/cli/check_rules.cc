@@ -49,8 +49,7 @@ class Judge {
     results_.push_back({category_, std::move(title), Verdict::Passed, std::move(detail)});
   }
   void skip(std::string title, std::string why) {
-    results_.push_back(
-        {category_, std::move(title), Verdict::Skipped, "skipped: " + std::move(why)});
+    results_.push_back({category_, std::move(title), Verdict::Skipped, std::move(why)});
   }
   // With the next step of the code's own row.
   void find(Verdict verdict, std::string title, std::string detail, std::string_view code) {

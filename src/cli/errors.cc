@@ -10,6 +10,17 @@
 namespace holdfast::cli {
 namespace {
 
+// Without what gRPC says around the cause.
+std::string cause(std::string message) {
+  constexpr std::string_view kLast = "last error: ";
+  if (const size_t at = message.find(kLast); at != std::string::npos) {
+    message.erase(0, at + kLast.size());
+  }
+  constexpr std::string_view kUnknown = "UNKNOWN: ";
+  if (message.starts_with(kUnknown)) message.erase(0, kUnknown.size());
+  return message;
+}
+
 Failure unavailable(const std::string& message, const Asked& asked) {
   if (asked.answered) {
     return {Exit::Failed, "HF1021", fmt::format("the controller cannot do it now: {}", message),
@@ -23,7 +34,7 @@ Failure unavailable(const std::string& message, const Asked& asked) {
             "is it another cluster's? Log in again with its pin"};
   }
   return {Exit::NoController, "HF1001",
-          fmt::format("no controller at {}: {}", asked.server, message),
+          fmt::format("no controller at {}: {}", asked.server, cause(message)),
           "start one with `holdfastd controller`, or name another with --server"};
 }
 

@@ -132,6 +132,19 @@ constexpr ReasonInfo kReasons[] = {
      "list, then watch from there"},
 };
 
+// Two spaces in, and no line longer than a terminal is wide.
+std::string wrapped(std::string_view text) {
+  constexpr size_t kWidth = 78;
+  std::string out;
+  while (!text.empty()) {
+    size_t end = text.size() <= kWidth ? text.size() : text.rfind(' ', kWidth);
+    if (end == std::string_view::npos) end = text.size();
+    out += fmt::format("  {}\n", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::span<const ReasonInfo> all_reasons() {
@@ -146,8 +159,8 @@ const ReasonInfo* find_reason(std::string_view code) {
 }
 
 std::string to_text(const ReasonInfo& reason) {
-  return fmt::format("{}: {}\n\n  {}\n\n  next: {}\n", reason.code, reason.title, reason.meaning,
-                     reason.next);
+  return fmt::format("{}: {}\n\n{}\n{}", reason.code, reason.title, wrapped(reason.meaning),
+                     wrapped(fmt::format("next: {}", reason.next)));
 }
 
 }  // namespace holdfast::cli
