@@ -49,6 +49,9 @@ std::string Address::text() const {
 std::expected<Address, Failure> parse_address(std::string_view text) {
   if (text.starts_with(kUnix)) return parse_unix(text);
   if (text.contains("://")) return wrong(text, "leave out the scheme");
+  if (!text.starts_with('[') && std::ranges::count(text, ':') > 1) {
+    return wrong(text, "an IPv6 address stands in brackets, as [::1]:7443");
+  }
   const bool bracketed = text.starts_with('[');
   const size_t host_end = bracketed ? text.find(']') : std::min(text.find(':'), text.size());
   if (host_end == std::string_view::npos) return wrong(text, "the ] is missing");
@@ -56,9 +59,6 @@ std::expected<Address, Failure> parse_address(std::string_view text) {
   std::string_view rest = text.substr(host_end + (bracketed ? 1 : 0));
   if (host.empty()) return wrong(text, "the host is missing");
   if (host.size() > kLongestHost) return wrong(text, "the host is too long");
-  if (!bracketed && rest.substr(std::min<size_t>(1, rest.size())).contains(':')) {
-    return wrong(text, "an IPv6 address stands in brackets, as [::1]:7443");
-  }
   if (!is_host(host, bracketed ? ":.%" : ".-_")) return wrong(text, "that is no host's name");
   if (rest.empty()) return Address{.host = std::string(host), .port = kDefaultPort};
   if (!rest.starts_with(':')) return wrong(text, "a port follows the host after a colon");

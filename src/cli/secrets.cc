@@ -20,15 +20,20 @@ constexpr std::string_view kTokenStart = "hf_";
 constexpr size_t kShortestToken = 16;
 constexpr size_t kLongestSecret = 4096;
 
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
 // Looks for the token's form anywhere, so that "--token=hf_..." and "x:hf_..." are found too.
 bool holds_token(std::string_view argument) {
-  const size_t at = argument.find(kTokenStart);
-  if (at == std::string_view::npos) return false;
-  if (at > 0 && std::isalnum(static_cast<unsigned char>(argument[at - 1])) != 0) return false;
-  const std::string_view rest = argument.substr(at);
-  const auto end = std::ranges::find_if_not(
-      rest, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
-  return static_cast<size_t>(end - rest.begin()) >= kShortestToken;
+  for (size_t at = argument.find(kTokenStart); at != std::string_view::npos;
+       at = argument.find(kTokenStart, at + 1)) {
+    const std::string_view rest = argument.substr(at);
+    const auto end = std::ranges::find_if_not(rest, is_word);
+    const bool begins = at == 0 || !is_word(argument[at - 1]);
+    if (begins && static_cast<size_t>(end - rest.begin()) >= kShortestToken) return true;
+  }
+  return false;
 }
 
 bool carries_secret(std::string_view argument) {
