@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup build demo test bench crash-test fuzz tsan format clean
+.PHONY: help setup build deb demo test bench crash-test fuzz tsan format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -14,6 +14,9 @@ setup:
 build: setup ## release binaries in build/release/bin
 	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
 	@tools/stage build cmake --build build/release --target holdfast holdfastd
+
+deb: build ## build/holdfast_VERSION_ARCH.deb
+	@tools/stage package tools/make-deb
 
 demo: build ## see it work: a controller, a change, a watch
 	@tools/demo

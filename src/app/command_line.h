@@ -71,7 +71,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value
                         std::vector<std::pair<std::string, Value>> choices,
                         const std::string& help) {
   std::string words;
-  for (const auto& [word, unused] : choices) words += (words.empty() ? "" : ", ") + word;
+  for (const auto& [word, unused] : choices) words += (words.empty() ? "" : ",") + word;
   const auto known = [choices](const std::string& text) {
     return std::ranges::any_of(choices, [&](const auto& choice) { return choice.first == text; });
   };
@@ -84,8 +84,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value
     return known(text) ? std::string() : quoted(text) + " is not one of " + words;
   };
   return command.add_option_function<std::string>(name, keep, help)
-      ->check(CLI::Validator(check, "WORD"))
-      ->type_name("WORD");
+      ->check(CLI::Validator(check, "{" + words + "}"));
 }
 
 // "-o" with the forms of resources.

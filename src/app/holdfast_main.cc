@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 
 #include "app/command_line.h"
+#include "app/local_commands.h"
+#include "app/self_description.h"
 #include "app/usage.h"
 #include "cli/output.h"
 #include "cli/secrets.h"
@@ -28,6 +30,11 @@ Exit main(int argc, char** argv) {
   CLI::App app{"holdfast shows and changes what a Holdfast controller knows."};
   CommandLine line;
   build(app, line);
+  const LocalCommands local(app);
+  const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
+  if (const auto exit = describe_itself(app, {"holdfast", 1, HF_VERSION}, words)) {
+    return static_cast<Exit>(*exit);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -36,6 +43,7 @@ Exit main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return before_options.report(usage_failure(app, error, arguments));
   }
+  if (const std::optional<Exit> done = local.run()) return *done;
   return run(line, cli::Console(line.colour, json, around));
 }
 

@@ -12,9 +12,11 @@
 #include <fstream>
 #include <iostream>
 #include <random>
+#include <span>
 
 #include "app/controller.h"
 #include "app/paths.h"
+#include "app/self_description.h"
 #include "base/check.h"
 #include "base/log.h"
 
@@ -129,6 +131,8 @@ int main(int argc, char** argv) {
   DaemonOptions options;
   options.controller.data_dir = default_data_dir();
   add_options(app, options);
+  const std::span<char* const> words(argv + 1, argv + argc);
+  if (const auto exit = describe_itself(app, {"holdfastd", 8, HF_VERSION}, words)) return *exit;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

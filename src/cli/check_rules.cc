@@ -128,7 +128,7 @@ class Judge {
   void authority_exists() {
     const char* title = "the cluster has an authority";
     if (!has_status(title)) return;
-    if (found_.status->cluster().empty()) return find(Verdict::Failed, title, "none", "HF5037");
+    if (found_.status->cluster().empty()) return find(Verdict::Failed, title, "none", "HF5013");
     pass(title, found_.status->cluster());
   }
 

@@ -82,7 +82,7 @@ TEST(Check, EachTroubleHasItsVerdictAndCode) {
        Verdict::Failed, "HF1030"},
       {"is healthy", [](Findings& f) { f.status->set_state(v1::HEALTH_STATE_RECOVERING); },
        Verdict::Warning, "HF1030"},
-      {"an authority", [](Findings& f) { f.status->clear_cluster(); }, Verdict::Failed, "HF5037"},
+      {"an authority", [](Findings& f) { f.status->clear_cluster(); }, Verdict::Failed, "HF5013"},
       {"30 days",
        [](Findings& f) {
          f.status->mutable_authority_expires()->set_seconds(kNowSeconds + 86400 * 29);

@@ -99,5 +99,7 @@ Status to_status(const ParseError& error);
 //       5 |   prots: []
 //         |   ^~~~~
 std::string format_error(std::string_view file, std::string_view text, const ParseError& error);
+// Its last two lines alone; empty if the line is too long to show or not there.
+std::string source_excerpt(std::string_view text, Position at);
 
 }  // namespace holdfast::resource

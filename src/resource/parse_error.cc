@@ -72,19 +72,20 @@ Status to_status(const ParseError& error) {
 }
 
 std::string format_error(string_view file, string_view text, const ParseError& error) {
-  std::string out = fmt::format("{}:{}:{}: error HF{}: {}\n", file, error.at.line, error.at.column,
-                                static_cast<int>(error.code), what(error));
-  const string_view line = cut(line_of(without_bom(text), error.at.line), kMaxShownBytes);
-  const size_t offset = error.at.column - 1;
+  return fmt::format("{}:{}:{}: error HF{}: {}\n{}", file, error.at.line, error.at.column,
+                     static_cast<int>(error.code), what(error), source_excerpt(text, error.at));
+}
+
+std::string source_excerpt(string_view text, Position at) {
+  const string_view line = cut(line_of(without_bom(text), at.line), kMaxShownBytes);
+  const size_t offset = at.column - 1;
   // A line too long to show, or a place past its end, is not shown.
-  if (line.empty() || offset > line.size()) return out;
+  if (line.empty() || offset > line.size()) return "";
   const std::string before = printable(line.substr(0, offset));
   const std::string at_and_after = printable(line.substr(offset));
   const size_t width = columns(at_and_after.substr(0, word_bytes(at_and_after)));
-  out += fmt::format("{:>5} | {}{}\n", error.at.line, before, at_and_after);
-  out += fmt::format("      | {:{}}^{:~<{}}\n", "", columns(before), "",
-                     std::max<size_t>(width, 1) - 1);
-  return out;
+  return fmt::format("{:>5} | {}{}\n      | {:{}}^{:~<{}}\n", at.line, before, at_and_after, "",
+                     columns(before), "", std::max<size_t>(width, 1) - 1);
 }
 
 }  // namespace holdfast::resource

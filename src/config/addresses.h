@@ -1,0 +1,26 @@
+// Addresses of the configuration: what may be listened on, and what others can reach. As in
+// resource/text_rules.h, a rule returns what is wrong with the text, or nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::config {
+
+// "IP:PORT", an IPv6 address in brackets; port 0 to 65535.
+std::optional<std::string> wrong_listen_address(std::string_view address);
+// A DNS name or an IP address, without a port.
+std::optional<std::string> wrong_host(std::string_view host);
+// Begins with a slash, does not end with one.
+std::optional<std::string> wrong_etcd_prefix(std::string_view prefix);
+
+// Both require what wrong_listen_address() takes.
+std::string_view host_of(std::string_view address);  // without brackets
+std::string_view port_of(std::string_view address);
+
+bool is_loopback(std::string_view ip);
+// 0.0.0.0 or ::, which listen everywhere and can be dialled nowhere.
+bool is_wildcard(std::string_view ip);
+
+}  // namespace holdfast::config

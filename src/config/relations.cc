@@ -1,0 +1,197 @@
+#include "config/relations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "config/addresses.h"
+
+namespace holdfast::config {
+namespace {
+
+using std::string_view;
+using namespace std::chrono_literals;
+
+// A controller that hangs is to be known as such within this time.
+constexpr Duration kDetectionGoal = 6s;
+constexpr int kBadValue = 6010;
+
+class Relations {
+ public:
+  Relations(const Loaded& loaded, const std::set<string_view>& bad) : loaded_(loaded), bad_(bad) {}
+
+  std::vector<Problem> check() {
+    check_presence();
+    check_detection();
+    check_listeners();
+    check_reach();
+    check_etcd();
+    check_limits();
+    return std::move(problems_);
+  }
+
+ private:
+  using Keys = std::initializer_list<string_view>;
+
+  void check_presence() {
+    const PresenceConfig& presence = loaded_.config.presence;
+    if (presence.agent_max_ttl < presence.agent_ttl) {
+      error({"presence.agent_max_ttl", "presence.agent_ttl"},
+            fmt::format("presence.agent_max_ttl {} is less than presence.agent_ttl {}; use as much "
+                        "or more",
+                        shown("presence.agent_max_ttl"), shown("presence.agent_ttl")));
+    }
+    for (const string_view ttl : {"presence.controller_ttl", "presence.proxy_ttl",
+                                  "presence.agent_ttl", "presence.agent_max_ttl"}) {
+      if (duration("presence.keep_offline") >= duration(ttl)) continue;
+      error({"presence.keep_offline", ttl},
+            fmt::format("presence.keep_offline {} would forget nodes before {} {} calls them "
+                        "offline; use as much or more",
+                        shown("presence.keep_offline"), ttl, shown(ttl)));
+    }
+    const Duration certificate = loaded_.config.identity.node_certificate_ttl;
+    if (certificate / 3 < presence.agent_max_ttl) {
+      warn({"identity.node_certificate_ttl", "presence.agent_max_ttl"},
+           fmt::format("the last third of identity.node_certificate_ttl {} is shorter than "
+                       "presence.agent_max_ttl {}: a node may not be told in time to renew",
+                       shown("identity.node_certificate_ttl"), shown("presence.agent_max_ttl")));
+    }
+  }
+
+  // The longest silence before a failing heartbeat is noticed: a whole period, then the write.
+  void check_detection() {
+    const Duration ttl = loaded_.config.presence.controller_ttl;
+    const Duration timeout = loaded_.config.health.heartbeat_write_timeout;
+    if (timeout >= ttl) {
+      error({"health.heartbeat_write_timeout", "presence.controller_ttl"},
+            fmt::format("health.heartbeat_write_timeout {} must be less than "
+                        "presence.controller_ttl {}, or a slow heartbeat is always too late",
+                        shown("health.heartbeat_write_timeout"), shown("presence.controller_ttl")));
+      return;
+    }
+    const Duration detection = ttl / 2 + ttl / 10 + timeout;
+    if (detection <= kDetectionGoal) return;
+    warn({"presence.controller_ttl", "health.heartbeat_write_timeout"},
+         fmt::format("a controller whose store hangs is found out only after {}: half and a tenth "
+                     "of presence.controller_ttl {} and health.heartbeat_write_timeout {}; {} is "
+                     "what we promise",
+                     duration_text(detection), shown("presence.controller_ttl"),
+                     shown("health.heartbeat_write_timeout"), duration_text(kDetectionGoal)));
+  }
+
+  void check_listeners() {
+    const ControllerSection& controller = loaded_.config.controller;
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    for (const std::string& address : controller.listen) {
+      claim(taken, address, "controller.listen");
+    }
+    claim(taken, controller.http.listen, "controller.http.listen");
+    claim(taken, controller.http.health_listen, "controller.http.health_listen");
+  }
+
+  void claim(std::vector<std::pair<string_view, string_view>>& taken, string_view address,
+             string_view key) {
+    if (address.empty() || bad_.contains(key)) return;
+    for (const auto& [other, other_key] : taken) {
+      const bool same_host = host_of(other) == host_of(address) || is_wildcard(host_of(other)) ||
+                             is_wildcard(host_of(address));
+      if (!same_host || port_of(other) != port_of(address) || port_of(address) == "0") continue;
+      error({key, other_key}, fmt::format("{} {} is also taken by {} {}; choose another port", key,
+                                          address, other_key, other));
+    }
+    taken.emplace_back(address, key);
+  }
+
+  // Nobody can verify a listener whose certificate does not name it.
+  void check_reach() {
+    const ControllerSection& controller = loaded_.config.controller;
+    std::vector<std::pair<string_view, string_view>> listeners = {
+        {"controller.http.listen", controller.http.listen}};
+    for (const std::string& address : controller.listen) {
+      listeners.emplace_back("controller.listen", address);
+    }
+    for (const auto& [key, address] : listeners) {
+      if (address.empty() || bad_.contains(key)) continue;
+      if (is_loopback(host_of(address)) || !controller.hosts.empty()) continue;
+      error({key, "controller.hosts"},
+            fmt::format("{} {} can be reached from other machines, but controller.hosts is empty, "
+                        "so its certificate would name none; list the names and addresses they use",
+                        key, address));
+    }
+    const string_view health = controller.http.health_listen;
+    if (!health.empty() && !is_loopback(host_of(health))) {
+      warn({"controller.http.health_listen"},
+           fmt::format("controller.http.health_listen {} shows health and metrics to everyone who "
+                       "can reach it",
+                       health));
+    }
+  }
+
+  void check_etcd() {
+    const EtcdConfig& etcd = loaded_.config.store.etcd;
+    if (loaded_.config.store.type == StoreType::Etcd && etcd.endpoints.empty()) {
+      error({"store.type", "store.etcd.endpoints"},
+            "store.type etcd needs store.etcd.endpoints, such as [10.0.0.7:2379]");
+    }
+    if (loaded_.config.store.type != StoreType::Etcd && !etcd.endpoints.empty()) {
+      warn({"store.etcd.endpoints", "store.type"},
+           fmt::format("store.etcd.endpoints has no effect with store.type {}",
+                       shown("store.type")));
+    }
+    needs("store.etcd.certificate", "store.etcd.key");
+    needs("store.etcd.key", "store.etcd.certificate");
+    needs("store.etcd.certificate", "store.etcd.ca");
+    needs("store.etcd.username", "store.etcd.password_file");
+    needs("store.etcd.password_file", "store.etcd.username");
+  }
+
+  void needs(string_view key, string_view other) {
+    if (shown(key).empty() || !shown(other).empty()) return;
+    error({key, other}, fmt::format("{} needs {}; set both or neither", key, other));
+  }
+
+  void check_limits() {
+    const LimitsConfig& limits = loaded_.config.limits;
+    if (limits.streams_per_connection > limits.calls_in_flight) {
+      warn({"limits.streams_per_connection", "limits.calls_in_flight"},
+           fmt::format("one connection may open {} streams, more than limits.calls_in_flight {}",
+                       limits.streams_per_connection, limits.calls_in_flight));
+    }
+  }
+
+  const Setting& setting(string_view path) const {
+    return *std::ranges::find(loaded_.settings, path, [](const Setting& s) { return s.key->path; });
+  }
+  std::string shown(string_view path) const {
+    const Setting& found = setting(path);
+    return value_text(*found.key, found.value);
+  }
+  Duration duration(string_view path) const { return std::get<Duration>(setting(path).value); }
+
+  void error(Keys about, std::string message) { add(Severity::Error, about, std::move(message)); }
+  void warn(Keys about, std::string message) { add(Severity::Warning, about, std::move(message)); }
+  // Placed at the first of the keys that somebody set.
+  void add(Severity severity, Keys about, std::string message) {
+    Problem problem{severity, kBadValue, {}, std::move(message)};
+    for (const string_view path : about) {
+      if (bad_.contains(path)) return;
+      const Origin& origin = setting(path).origin;
+      if (problem.origin.from == From::Default) problem.origin = origin;
+    }
+    problems_.push_back(std::move(problem));
+  }
+
+  const Loaded& loaded_;
+  const std::set<string_view>& bad_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::vector<Problem> check_relations(const Loaded& loaded, const std::set<string_view>& bad) {
+  return Relations(loaded, bad).check();
+}
+
+}  // namespace holdfast::config

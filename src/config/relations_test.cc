@@ -1,0 +1,101 @@
+#include "config/relations.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace holdfast::config {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string problems(const std::string& yaml) {
+  const Sources sources = {.file_path = "f",
+                           .file_text = yaml,
+                           .environment = {},
+                           .flags = {},
+                           .machine = {{"controller.name", "n"}, {"controller.data_dir", "/d"}}};
+  return problems_text(check(sources).problems, "");
+}
+
+TEST(Relations, TheLongestTtlIsNotShorterThanTheShortest) {
+  EXPECT_EQ(problems("presence: {agent_max_ttl: 30s}"),
+            "f:1:12: error HF6010: presence.agent_max_ttl 30s is less than presence.agent_ttl 1m; "
+            "use as much or more\n");
+  EXPECT_EQ(problems("presence: {agent_max_ttl: 60s}"), "");
+}
+
+TEST(Relations, NodesAreNotForgottenBeforeTheyAreOffline) {
+  EXPECT_THAT(problems("presence: {keep_offline: 5m}"),
+              HasSubstr("presence.keep_offline 5m would forget nodes before "
+                        "presence.agent_max_ttl 6m calls them offline"));
+  EXPECT_EQ(problems("presence: {keep_offline: 6m}"), "");
+}
+
+TEST(Relations, AHungControllerIsFoundOutWithinSixSecondsOrThereIsAWarning) {
+  EXPECT_THAT(problems("presence: {controller_ttl: 6s}"),
+              AllOf(HasSubstr("f:1:12: warning HF6010: "), HasSubstr("only after 6s600ms")));
+  EXPECT_EQ(problems("presence: {controller_ttl: 4s}"), "");
+}
+
+TEST(Relations, AHeartbeatEndsBeforeItsTtl) {
+  EXPECT_THAT(problems("health: {heartbeat_write_timeout: 5s}"),
+              HasSubstr("error HF6010: health.heartbeat_write_timeout 5s must be less than "
+                        "presence.controller_ttl 5s"));
+}
+
+TEST(Relations, CertificatesOutliveSeveralAnnouncements) {
+  EXPECT_THAT(problems("identity: {node_certificate_ttl: 1m}"), HasSubstr("warning HF6010"));
+  EXPECT_EQ(problems("identity: {node_certificate_ttl: 18m}"), "");
+}
+
+TEST(Relations, ListenersDoNotShareAPort) {
+  EXPECT_THAT(problems("controller: {http: {listen: 127.0.0.1:7443}}"),
+              HasSubstr("controller.http.listen 127.0.0.1:7443 is also taken by controller.listen "
+                        "127.0.0.1:7443"));
+  EXPECT_THAT(problems("controller: {hosts: [a], listen: [0.0.0.0:7444]}"),
+              HasSubstr("is also taken by controller.listen 0.0.0.0:7444"));
+  EXPECT_EQ(problems("controller: {listen: [127.0.0.1:0], http: {listen: 127.0.0.1:0}}"), "");
+}
+
+TEST(Relations, AListenerThatOthersReachNeedsNames) {
+  EXPECT_THAT(problems("controller: {listen: [0.0.0.0:7443]}"),
+              HasSubstr("f:1:14: error HF6010: controller.listen 0.0.0.0:7443 can be reached"));
+  EXPECT_THAT(problems("controller: {http: {listen: \"[fd00::7]:7444\"}}"),
+              HasSubstr("controller.hosts is empty"));
+  EXPECT_EQ(problems("controller: {listen: [\"[::1]:7443\"]}"), "");
+  EXPECT_EQ(problems("controller: {listen: [0.0.0.0:7443], hosts: [ctl-1.example]}"), "");
+}
+
+TEST(Relations, OpenHealthIsAWarning) {
+  EXPECT_THAT(problems("controller: {http: {health_listen: 0.0.0.0:7480}}"),
+              HasSubstr("warning HF6010: controller.http.health_listen 0.0.0.0:7480 shows"));
+}
+
+TEST(Relations, EtcdNeedsEndpointsAndWholePairs) {
+  EXPECT_THAT(problems("store: {type: etcd}"), HasSubstr("needs store.etcd.endpoints"));
+  EXPECT_THAT(problems("store: {etcd: {endpoints: [a:1]}}"),
+              HasSubstr("warning HF6010: store.etcd.endpoints has no effect"));
+  const std::string etcd = "store: {type: etcd, etcd: {endpoints: [a:1], ";
+  EXPECT_THAT(problems(etcd + "certificate: c, ca: x}}"), HasSubstr("needs store.etcd.key"));
+  EXPECT_THAT(problems(etcd + "key: k}}"), HasSubstr("needs store.etcd.certificate"));
+  EXPECT_THAT(problems(etcd + "username: u}}"), HasSubstr("needs store.etcd.password_file"));
+  EXPECT_THAT(problems(etcd + "password_file: p}}"), HasSubstr("needs store.etcd.username"));
+  EXPECT_EQ(problems(etcd + "ca: x, certificate: c, key: k, username: u, password_file: p}}"), "");
+}
+
+TEST(Relations, SayNothingAboutAKeyThatIsWrongInItself) {
+  EXPECT_THAT(problems("presence: {agent_max_ttl: 5, agent_ttl: 10m, keep_offline: 1s}"),
+              Not(HasSubstr("less than")));
+}
+
+TEST(Relations, OneConnectionCannotTakeEveryCall) {
+  EXPECT_THAT(problems("limits: {calls_in_flight: 100}"),
+              HasSubstr("warning HF6010: one connection may open 1024 streams"));
+}
+
+}  // namespace
+}  // namespace holdfast::config
