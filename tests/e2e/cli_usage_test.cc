@@ -77,6 +77,7 @@ TEST(CliUsage, WithoutAControllerItSaysSoPromptlyAndWhatToDo) {
     EXPECT_THAT(result.error, AllOf(HasSubstr("HF1001"), HasSubstr(server),
                                     HasSubstr("next: start one with `holdfastd controller`")));
   }
+  EXPECT_EQ(run_cli(server, {"apply", "-f", "-"}, service_yaml("web")).exit_code, 69);
 }
 
 TEST(CliUsage, TheNetworkNeedsAProfile) {
