@@ -50,11 +50,11 @@ Result<std::string> read_input(const std::string& file) {
 }
 
 // Everything in the file, checked; reports what is wrong with it by itself.
-Exit load(const std::string& file, std::vector<Document>& documents) {
+Exit load(const Console& console, const std::string& file, std::vector<Document>& documents) {
   Result<std::string> text = read_input(file);
   if (!text.ok()) {
-    return report({Exit::BadInput, "HF6001", std::string(text.status().message()),
-                   "name a readable file with -f, or - for standard input"});
+    return console.report({Exit::BadInput, "HF6001", std::string(text.status().message()),
+                           "name a readable file with -f, or - for standard input"});
   }
   const auto parsed = resource::parse_resources(*text);
   if (!parsed) {
@@ -64,10 +64,11 @@ Exit load(const std::string& file, std::vector<Document>& documents) {
   for (const v1::Resource& resource : *parsed) {
     const Status valid = resource::validate(resource);
     if (!valid.ok()) {
-      return report({Exit::BadInput, "HF6010",
-                     fmt::format("{}: {} {}: {}", file, resource.kind(),
-                                 quoted(resource.metadata().name()), std::string(valid.message())),
-                     "nothing was changed; correct the file and apply it again"});
+      return console.report(
+          {Exit::BadInput, "HF6010",
+           fmt::format("{}: {} {}: {}", file, resource.kind(), quoted(resource.metadata().name()),
+                       std::string(valid.message())),
+           "nothing was changed; correct the file and apply it again"});
     }
     documents.push_back({file, resource});
   }
@@ -107,26 +108,26 @@ Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool d
 
 }  // namespace
 
-Exit apply(Client& client, const ApplyOptions& options) {
+Exit apply(const Session& session, const ApplyOptions& options) {
   std::vector<Document> documents;
   for (const std::string& file : options.files) {
-    const Exit loaded = load(file, documents);
+    const Exit loaded = load(session.console, file, documents);
     if (loaded != Exit::Ok) return loaded;
   }
   if (documents.empty()) {
-    return report({Exit::BadInput, "HF6001", "no resources in the input", ""});
+    return session.console.report({Exit::BadInput, "HF6001", "no resources in the input", ""});
   }
   constexpr int kTries = 5;  // against others who change the same resource
   for (const Document& document : documents) {
     Result<std::string> outcome = absl::AbortedError("");
     for (int i = 0; i < kTries && absl::IsAborted(outcome.status()); ++i) {
-      outcome = apply_one(client, document.resource, options.dry_run);
+      outcome = apply_one(session.client, document.resource, options.dry_run);
       if (document.resource.metadata().revision() != 0) break;
     }
     if (!outcome.ok()) {
-      Failure failure = explain(outcome.status(), client.asked());
+      Failure failure = explain(outcome.status(), session.client.asked());
       failure.message = fmt::format("{}: {}", label(document.resource), failure.message);
-      return report(failure);
+      return session.console.report(failure);
     }
     print_out(fmt::format("{} {}{}\n", label(document.resource), *outcome,
                           options.dry_run ? " (dry run)" : ""));

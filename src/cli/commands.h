@@ -1,4 +1,4 @@
-// What each verb does once its options are known. One file per verb; main() only parses.
+// The verbs on resources, once their options are known. One file per verb; app/ only parses.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "cli/client.h"
 #include "cli/errors.h"
+#include "cli/session.h"
 
 namespace holdfast::cli {
 
@@ -20,21 +19,29 @@ struct ApplyOptions {
 };
 // Creates what is not there, updates what differs, says which. Nothing is sent if any document is
 // wrong.
-Exit apply(Client& client, const ApplyOptions& options);
+Exit apply(const Session& session, const ApplyOptions& options);
 
 struct GetOptions {
   std::string kind;  // any spelling, or "kind/name"
   std::vector<std::string> names;
   std::map<std::string, std::string> labels;
   Output output = Output::Table;
+  bool watch = false;  // goes on with changes
+  uint64_t count = 0;  // of changes after which it ends; 0: never
 };
-Exit get(Client& client, const GetOptions& options);
+Exit get(const Session& session, const GetOptions& options);
+
+struct DescribeOptions {
+  std::string kind;
+  std::vector<std::string> names;
+};
+Exit describe(const Session& session, const DescribeOptions& options);
 
 struct DeleteOptions {
   std::string kind;
   std::vector<std::string> names;
 };
-Exit remove(Client& client, const DeleteOptions& options);
+Exit remove(const Session& session, const DeleteOptions& options);
 
 struct WatchOptions {
   std::vector<std::string> kinds;
@@ -42,6 +49,6 @@ struct WatchOptions {
   int64_t after_revision = 0;
   uint64_t count = 0;  // stop after so many changes; 0: never
 };
-Exit watch(Client& client, const WatchOptions& options);
+Exit watch(const Session& session, const WatchOptions& options);
 
 }  // namespace holdfast::cli

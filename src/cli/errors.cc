@@ -2,22 +2,48 @@
 
 #include <fmt/format.h>
 
+#include "base/reason.h"
 #include "cli/output.h"
+#include "cli/reasons.h"
+#include "resource/encode.h"
 
 namespace holdfast::cli {
+namespace {
 
-Failure explain(const Status& status, const Asked& asked) {
+// Without what gRPC says around the cause.
+std::string cause(std::string message) {
+  constexpr std::string_view kLast = "last error: ";
+  if (const size_t at = message.find(kLast); at != std::string::npos) {
+    message.erase(0, at + kLast.size());
+  }
+  constexpr std::string_view kUnknown = "UNKNOWN: ";
+  if (message.starts_with(kUnknown)) message.erase(0, kUnknown.size());
+  return message;
+}
+
+Failure unavailable(const std::string& message, const Asked& asked) {
+  if (asked.answered) {
+    return {Exit::Failed, "HF1021", fmt::format("the controller cannot do it now: {}", message),
+            "look at the controller's log; if it says \"outcome unknown\", read before you retry"};
+  }
+  if (message.contains("CERTIFICATE_VERIFY_FAILED")) {
+    return {Exit::NoController, "HF5004",
+            fmt::format("{} shows a certificate that the authority of this profile did not sign, "
+                        "or one that is no controller's",
+                        asked.server),
+            "is it another cluster's? Log in again with its pin"};
+  }
+  return {Exit::NoController, "HF1001",
+          fmt::format("no controller at {}: {}", asked.server, cause(message)),
+          "start one with `holdfastd controller`, or name another with --server"};
+}
+
+// By the status alone.
+Failure by_status(const Status& status, const Asked& asked) {
   const std::string message(status.message());
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      if (asked.answered) {
-        return {Exit::Failed, "HF1021", fmt::format("the controller cannot do it now: {}", message),
-                "look at the controller's log; if it says \"outcome unknown\", read before you "
-                "retry"};
-      }
-      return {Exit::NoController, "HF1001",
-              fmt::format("no controller at {}: {}", asked.server, message),
-              "start one with `holdfastd controller`, or name another with --server"};
+      return unavailable(message, asked);
     case absl::StatusCode::kDeadlineExceeded:
       return {Exit::TimedOut, "HF1002", fmt::format("no answer from {} in time", asked.server),
               "is the controller running? Wait longer with --timeout, or name another with "
@@ -34,9 +60,10 @@ Failure explain(const Status& status, const Asked& asked) {
       return {Exit::Failed, "HF6022", message, "read it again with `holdfast get`, then retry"};
     case absl::StatusCode::kOutOfRange:
       return {Exit::Failed, "HF6023", message, ""};
-    case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnauthenticated:
-      return {Exit::NotPermitted, "HF5001", message, ""};
+      return {Exit::NotPermitted, "HF5002", message, "log in with `holdfast login`"};
+    case absl::StatusCode::kPermissionDenied:
+      return {Exit::NotPermitted, "HF5001", message, "see who you are with `holdfast whoami`"};
     case absl::StatusCode::kResourceExhausted:
       return {Exit::Failed, "HF1020", message, "free what is full, or try again later"};
     case absl::StatusCode::kCancelled:
@@ -46,9 +73,42 @@ Failure explain(const Status& status, const Asked& asked) {
   }
 }
 
+}  // namespace
+
+Failure explain(const Status& status, const Asked& asked) {
+  Failure failure = by_status(status, asked);
+  const Reason reason = split_reason(status);
+  if (reason.code.empty()) return failure;
+  // What carries a code was said by the controller, so it is there.
+  if (failure.exit == Exit::NoController) failure.exit = Exit::Failed;
+  failure.code = std::string(reason.code);
+  failure.message = std::string(reason.message);
+  failure.next.clear();
+  if (const ReasonInfo* known = find_reason(reason.code)) failure.next = std::string(known->next);
+  return failure;
+}
+
+std::string to_text(const Failure& failure) {
+  std::string text = fmt::format("error {}: {}\n", failure.code, failure.message);
+  if (!failure.next.empty()) text += fmt::format("  next: {}\n", failure.next);
+  return text;
+}
+
+std::string to_json(const Failure& failure) {
+  using resource::Node;
+  Node error = Node::mapping();
+  error.members.push_back({.key = "code", .value = Node::scalar(failure.code, true)});
+  error.members.push_back({.key = "message", .value = Node::scalar(failure.message, true)});
+  if (!failure.next.empty()) {
+    error.members.push_back({.key = "next", .value = Node::scalar(failure.next, true)});
+  }
+  Node document = Node::mapping();
+  document.members.push_back({.key = "error", .value = std::move(error)});
+  return resource::write_json(document) + "\n";
+}
+
 Exit report(const Failure& failure) {
-  print_err(fmt::format("error {}: {}\n", failure.code, failure.message));
-  if (!failure.next.empty()) print_err(fmt::format("  next: {}\n", failure.next));
+  print_err(to_text(failure));
   return failure.exit;
 }
 

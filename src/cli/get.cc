@@ -1,72 +1,33 @@
 // holdfast get, holdfast delete: resources by kind and name.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/commands.h"
+#include "cli/listing.h"
 #include "cli/output.h"
-#include "cli/table.h"
 #include "cli/target.h"
 #include "resource/codec.h"
-#include "resource/field_path.h"
 #include "resource/registry.h"
 
 namespace holdfast::cli {
 namespace {
 
-Result<std::vector<v1::Resource>> fetch_named(Client& client, resource::Kind kind,
-                                              const std::vector<std::string>& names) {
-  std::vector<v1::Resource> resources;
-  for (const std::string& name : names) {
-    v1::GetRequest request;
-    request.set_kind(std::string(resource::info(kind).name));
-    request.set_name(name);
-    TRY(v1::Resource found, client.get(request));
-    resources.push_back(std::move(found));
-  }
-  return resources;
+using Resources = std::vector<v1::Resource>;
+
+Result<Resources> fetch(Client& client, const Target& target, const GetOptions& options) {
+  return target.names.empty() ? fetch_all(client, target.kind, options.labels)
+                              : fetch_named(client, target.kind, target.names);
 }
 
-Result<std::vector<v1::Resource>> fetch_all(Client& client, resource::Kind kind,
-                                            const std::map<std::string, std::string>& labels) {
-  v1::ListRequest request;
-  request.set_kind(std::string(resource::info(kind).name));
-  request.mutable_labels()->insert(labels.begin(), labels.end());
-  std::vector<v1::Resource> resources;
-  do {
-    TRY(v1::ListResponse page, client.list(request));
-    for (v1::Resource& found : *page.mutable_resources()) resources.push_back(std::move(found));
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  return resources;
+std::string label(const v1::Resource& resource) {
+  return fmt::format("{}/{}\n", resource.kind(), resource.metadata().name());
 }
 
-void print_table(resource::Kind kind, const std::vector<v1::Resource>& resources, bool wide) {
-  Row headers = {"NAME"};
-  std::vector<std::string_view> paths = {"metadata.name"};
-  for (const resource::Column& column : resource::info(kind).columns) {
-    if (column.wide && !wide) continue;
-    headers.emplace_back(column.header);
-    paths.push_back(column.path);
-  }
-  if (wide) {
-    headers.emplace_back("REVISION");
-    paths.emplace_back("metadata.revision");
-  }
-  if (wide && std::ranges::find(paths, "metadata.labels") == paths.end()) {
-    headers.emplace_back("LABELS");
-    paths.emplace_back("metadata.labels");
-  }
-  std::vector<Row> rows;
-  for (const v1::Resource& one : resources) {
-    Row& row = rows.emplace_back();
-    for (const std::string_view path : paths) row.push_back(resource::cell_text(one, path));
-  }
-  print_out(render_table(headers, rows));
+bool is_table(Output output) {
+  return output == Output::Table || output == Output::Wide;
 }
 
-void print(resource::Kind kind, const std::vector<v1::Resource>& resources, Output output,
-           bool single) {
+void print(const Target& target, const Resources& resources, Output output) {
+  const bool single = target.names.size() == 1;
   switch (output) {
     case Output::Json:
       print_out(single ? resource::to_json_pretty(resources.front())
@@ -76,45 +37,136 @@ void print(resource::Kind kind, const std::vector<v1::Resource>& resources, Outp
       print_out(single ? resource::to_yaml(resources.front()) : resource::list_to_yaml(resources));
       return;
     case Output::Name:
-      for (const v1::Resource& one : resources) {
-        print_out(fmt::format("{}/{}\n", one.kind(), one.metadata().name()));
-      }
+      for (const v1::Resource& one : resources) print_out(label(one));
       return;
     case Output::Table:
     case Output::Wide:
-      print_table(kind, resources, output == Output::Wide);
+      print_out(ResourceTable(target.kind, output == Output::Wide).begin(resources));
   }
 }
+
+v1::WatchRequest watch_request(const Target& target, const GetOptions& options) {
+  v1::WatchRequest request;
+  const auto add = [&](const std::string& name) {
+    v1::WatchKind& wanted = *request.add_kinds();
+    wanted.set_kind(std::string(resource::info(target.kind).name));
+    wanted.set_name(name);
+    wanted.mutable_labels()->insert(options.labels.begin(), options.labels.end());
+  };
+  if (target.names.empty()) add("");
+  for (const std::string& name : target.names) add(name);
+  return request;
+}
+
+// First what is there, then every change: the watch begins before the listing, so nothing falls
+// between the two.
+class Following {
+ public:
+  Following(const Session& session, const Target& target, const GetOptions& options)
+      : session_(session),
+        target_(target),
+        options_(options),
+        table_(target.kind, options.output == Output::Wide) {}
+
+  Exit run() {
+    const Status status =
+        session_.client.watch(watch_request(target_, options_), [this](const v1::Event& event) {
+          return event.type() == v1::EVENT_TYPE_INIT ? begin() : follow(event);
+        });
+    if (!failure_.ok()) return session_.failed(failure_);
+    if (status.ok()) return Exit::Ok;
+    // A controller that goes away in the middle is gone, whether it said so or not.
+    Asked asked = session_.client.asked();
+    if (begun_) asked.answered = false;
+    return session_.console.report(explain(status, asked));
+  }
+
+ private:
+  bool begin() {
+    begun_ = true;
+    const Result<Resources> resources = fetch(session_.client, target_, options_);
+    failure_ = resources.status();
+    if (!resources.ok()) return false;
+    for (const v1::Resource& one : *resources) {
+      seen_[one.metadata().name()] = one.metadata().revision();
+    }
+    if (is_table(options_.output)) {
+      print_out(table_.begin(*resources));
+    } else {
+      for (const v1::Resource& one : *resources) print_one(one);
+    }
+    return flush_output();
+  }
+
+  bool follow(const v1::Event& event) {
+    const v1::Metadata& metadata = event.resource().metadata();
+    const auto known = seen_.find(metadata.name());
+    if (known != seen_.end() && event.revision() <= known->second) return true;
+    seen_[metadata.name()] = event.revision();
+    if (options_.output == Output::Json) {
+      print_out(event_json(event));
+    } else if (event.type() == v1::EVENT_TYPE_PUT) {
+      is_table(options_.output) ? print_out(table_.more(event.resource()))
+                                : print_one(event.resource());
+    } else if (is_table(options_.output)) {
+      print_out(table_.gone(metadata.name()));
+    }
+    changes_ += 1;
+    return flush_output() && (options_.count == 0 || changes_ < options_.count);
+  }
+
+  void print_one(const v1::Resource& resource) {
+    if (options_.output == Output::Name) {
+      print_out(label(resource));
+    } else if (options_.output == Output::Yaml) {
+      print_out("---\n" + resource::to_yaml(resource));
+    } else {
+      v1::Event event;
+      event.set_type(v1::EVENT_TYPE_PUT);
+      event.set_revision(resource.metadata().revision());
+      *event.mutable_resource() = resource;
+      print_out(event_json(event));
+    }
+  }
+
+  const Session& session_;
+  const Target& target_;
+  const GetOptions& options_;
+  ResourceTable table_;
+  std::map<std::string, int64_t> seen_;  // the revision of each as last printed
+  uint64_t changes_ = 0;
+  bool begun_ = false;
+  Status failure_;
+};
 
 }  // namespace
 
-Exit get(Client& client, const GetOptions& options) {
+Exit get(const Session& session, const GetOptions& options) {
   const auto target = parse_target(options.kind, options.names);
-  if (!target) return report(target.error());
-  const resource::Kind kind = target->kind;
-  const Result<std::vector<v1::Resource>> resources =
-      target->names.empty() ? fetch_all(client, kind, options.labels)
-                            : fetch_named(client, kind, target->names);
-  if (!resources.ok()) return report(explain(resources.status(), client.asked()));
-  const bool table = options.output == Output::Table || options.output == Output::Wide;
-  if (resources->empty() && table) {
-    print_err(fmt::format("No {} found.\n", resource::info(kind).plural));
+  if (!target) return session.console.report(target.error());
+  if (options.watch) return Following(session, *target, options).run();
+  const Result<Resources> resources = fetch(session.client, *target, options);
+  if (!resources.ok()) return session.failed(resources.status());
+  if (resources->empty() && is_table(options.output)) {
+    print_err(fmt::format("No {} found.\n", resource::info(target->kind).plural));
     return Exit::Ok;
   }
-  print(kind, *resources, options.output, target->names.size() == 1);
+  print(*target, *resources, options.output);
   return Exit::Ok;
 }
 
-Exit remove(Client& client, const DeleteOptions& options) {
+Exit remove(const Session& session, const DeleteOptions& options) {
   const auto target = parse_target(options.kind, options.names);
-  if (!target) return report(target.error());
-  if (target->names.empty()) return report({Exit::Usage, "HF6010", "name what to delete", ""});
+  if (!target) return session.console.report(target.error());
+  if (target->names.empty()) {
+    return session.console.report({Exit::Usage, "HF6010", "name what to delete", ""});
+  }
   for (const std::string& name : target->names) {
     v1::DeleteRequest request;
     request.set_kind(std::string(resource::info(target->kind).name));
     request.set_name(name);
-    const Result<v1::DeleteResponse> deleted = client.remove(request);
-    if (!deleted.ok()) return report(explain(deleted.status(), client.asked()));
+    const Result<v1::DeleteResponse> deleted = session.client.remove(request);
+    if (!deleted.ok()) return session.failed(deleted.status());
     print_out(fmt::format("{}/{} deleted\n", request.kind(), name));
   }
   return Exit::Ok;

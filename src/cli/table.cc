@@ -22,30 +22,44 @@ std::string shown(const std::string& cell) {
   return safe.substr(1, safe.size() - 2);
 }
 
-std::string line(const Row& cells, const std::vector<size_t>& widths) {
-  std::string out;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    out += cells[i];
-    if (i + 1 < cells.size()) out += std::string(widths[i] - width(cells[i]) + kGap, ' ');
-  }
-  return out + "\n";
+Row shown(const Row& cells) {
+  Row safe;
+  for (const std::string& cell : cells) safe.push_back(shown(cell));
+  return safe;
 }
 
 }  // namespace
 
-std::string render_table(const Row& headers, const std::vector<Row>& rows) {
-  std::vector<Row> lines = {headers};
-  for (const Row& row : rows) {
-    Row& safe = lines.emplace_back();
-    for (const std::string& cell : row) safe.push_back(shown(cell));
-  }
-  std::vector<size_t> widths(headers.size(), 0);
-  for (const Row& row : lines) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
-  }
+std::string Table::line(const Row& cells) const {
   std::string out;
-  for (const Row& row : lines) out += line(row, widths);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    out += cells[i];
+    if (i + 1 < cells.size()) out += std::string(widths_[i] - width(cells[i]) + kGap, ' ');
+  }
+  return out + "\n";
+}
+
+void Table::widen(const Row& cells) {
+  for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], width(cells[i]));
+}
+
+std::string Table::begin(const std::vector<Row>& rows) {
+  std::vector<Row> lines = {headers_};
+  for (const Row& row : rows) lines.push_back(shown(row));
+  for (const Row& row : lines) widen(row);
+  std::string out;
+  for (const Row& row : lines) out += line(row);
   return out;
+}
+
+std::string Table::more(const Row& row) {
+  const Row safe = shown(row);
+  widen(safe);
+  return line(safe);
+}
+
+std::string render_table(const Row& headers, const std::vector<Row>& rows) {
+  return Table(headers).begin(rows);
 }
 
 }  // namespace holdfast::cli

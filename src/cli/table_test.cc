@@ -12,6 +12,14 @@ TEST(Table, ColumnsLineUpByCharacterAndEmptyCellsShow) {
             "edge-07   -\n");
 }
 
+TEST(Table, LaterRowsKeepTheColumns) {
+  Table table({"NAME", "ZONE"});
+  EXPECT_EQ(table.begin({{"edge-07", "a"}}), "NAME      ZONE\nedge-07   a\n");
+  EXPECT_EQ(table.more({"e", "b"}), "e         b\n");
+  EXPECT_EQ(table.more({"edge-0007", "b"}), "edge-0007   b\n");
+  EXPECT_EQ(table.more({"e", ""}), "e           -\n");
+}
+
 TEST(Table, ControlCharactersNeverReachTheTerminal) {
   EXPECT_EQ(render_table({"NAME"}, {{"a\x1b[31m"}}), "NAME\na\\x1b[31m\n");
 }

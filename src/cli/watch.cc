@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/target.h"
-#include "resource/codec.h"
 #include "resource/registry.h"
 
 namespace holdfast::cli {
@@ -14,8 +14,7 @@ void print_event(const v1::Event& event, Output output) {
   const bool put = event.type() == v1::EVENT_TYPE_PUT;
   const v1::Resource& resource = event.resource();
   if (output == Output::Json) {
-    print_out(fmt::format("{{\"type\":\"{}\",\"revision\":{},\"resource\":{}}}\n",
-                          put ? "put" : "delete", event.revision(), resource::to_json(resource)));
+    print_out(event_json(event));
   } else {
     print_out(fmt::format("{:<6} {}/{}  revision {}\n", put ? "put" : "delete", resource.kind(),
                           resource.metadata().name(), event.revision()));
@@ -32,19 +31,19 @@ void print_init(const v1::Event& init) {
 
 }  // namespace
 
-Exit watch(Client& client, const WatchOptions& options) {
+Exit watch(const Session& session, const WatchOptions& options) {
   v1::WatchRequest request;
   request.set_after_revision(options.after_revision);
   for (const std::string& spelling : options.kinds) {
     const auto target = parse_target(spelling, {});
-    if (!target) return report(target.error());
+    if (!target) return session.console.report(target.error());
     v1::WatchKind& wanted = *request.add_kinds();
     wanted.set_kind(std::string(resource::info(target->kind).name));
     if (!target->names.empty()) wanted.set_name(target->names.front());
   }
   uint64_t seen = 0;
   bool begun = false;
-  const Status status = client.watch(request, [&](const v1::Event& event) {
+  const Status status = session.client.watch(request, [&](const v1::Event& event) {
     if (event.type() == v1::EVENT_TYPE_INIT) {
       print_init(event);
       begun = true;
@@ -57,9 +56,9 @@ Exit watch(Client& client, const WatchOptions& options) {
   });
   if (status.ok()) return Exit::Ok;
   // A controller that goes away in the middle of a watch is gone, whether it said so or not.
-  Asked asked = client.asked();
+  Asked asked = session.client.asked();
   if (begun) asked.answered = false;
-  return report(explain(status, asked));
+  return session.console.report(explain(status, asked));
 }
 
 }  // namespace holdfast::cli

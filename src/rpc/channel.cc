@@ -80,6 +80,7 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address,
   keep_callback_threads();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // else one is asked even for loopback
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, milliseconds(options.keepalive_interval));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, milliseconds(options.keepalive_timeout));
   // By default gRPC stops pinging an idle stream after two pings, and a dead peer goes unnoticed.

@@ -1,0 +1,93 @@
+// The verbs on resources: apply, get, describe, delete, watch.
+#include "app/command_line.h"
+#include "base/bytes.h"
+
+namespace holdfast::app {
+namespace {
+
+using cli::Exit;
+using cli::Output;
+
+Status parse_selector(CommandLine& line) {
+  for (const std::string& pair : line.selector) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0 || first_invalid_utf8(pair)) {
+      return absl::InvalidArgumentError("--selector " + holdfast::quoted(pair) + ": use key=value");
+    }
+    line.get.labels[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  const bool named = !line.get.names.empty() || line.get.kind.contains('/');
+  if (named && !line.get.labels.empty()) {
+    return absl::InvalidArgumentError("--selector is for listings; leave out the names");
+  }
+  return absl::OkStatus();
+}
+
+void add_get(CLI::App& app, CommandLine& line) {
+  CLI::App* get = app.add_subcommand(
+      "get", "show resources\n  holdfast get services\n  holdfast get service/web -o yaml");
+  get->add_option("KIND", line.get.kind, "as service, services, svc or service/web")->required();
+  get->add_option("NAME", line.get.names, "only these");
+  get->add_option("-l,--selector", line.selector, "only with this label, as key=value")
+      ->delimiter(',');
+  get->add_flag("-w,--watch", line.get.watch, "go on with changes until interrupted");
+  get->add_option("--count", line.get.count, "with --watch: stop after so many changes");
+  add_output(*get, line.get.output);
+  line.on_session(get, [&line](const cli::Session& session) {
+    const Status selector = parse_selector(line);
+    if (!selector.ok()) {
+      return session.console.report({Exit::Usage, "HF6010", std::string(selector.message()), ""});
+    }
+    return cli::get(session, line.get);
+  });
+}
+
+void add_describe(CLI::App& app, CommandLine& line) {
+  CLI::App* describe = app.add_subcommand(
+      "describe", "show resources in full, for people\n  holdfast describe service/web");
+  describe->add_option("KIND", line.describe.kind, "as service or service/web")->required();
+  describe->add_option("NAME", line.describe.names, "only these");
+  line.on_session(describe, [&line](const cli::Session& session) {
+    return cli::describe(session, line.describe);
+  });
+}
+
+void add_watch(CLI::App& app, CommandLine& line) {
+  CLI::App* watch =
+      app.add_subcommand("watch", "print changes as they happen\n  holdfast watch services agents");
+  watch->add_option("KIND", line.watch.kinds, "one or more, as service or service/web")->required();
+  watch->add_option("--after", line.watch.after_revision, "resume after this revision")
+      ->check(CLI::NonNegativeNumber);
+  watch->add_option("--count", line.watch.count, "stop after so many changes");
+  add_choice<Output>(*watch, "-o,--output", line.watch.output,
+                     {{"table", Output::Table}, {"json", Output::Json}},
+                     "table, or json: one line per change");
+  line.on_session(watch,
+                  [&line](const cli::Session& session) { return cli::watch(session, line.watch); });
+}
+
+}  // namespace
+
+void add_resource_verbs(CLI::App& app, CommandLine& line) {
+  CLI::App* apply = app.add_subcommand(
+      "apply", "create or update resources from YAML or JSON\n  holdfast apply -f service.yaml");
+  apply->add_option("-f,--file", line.apply.files, "file to read, - for standard input")
+      ->required();
+  apply->add_flag("--dry-run", line.apply.dry_run, "say what would change, change nothing");
+  line.on_session(apply,
+                  [&line](const cli::Session& session) { return cli::apply(session, line.apply); });
+
+  add_get(app, line);
+  add_describe(app, line);
+
+  CLI::App* remove =
+      app.add_subcommand("delete", "remove resources\n  holdfast delete service web");
+  remove->add_option("KIND", line.remove.kind, "as service or service/web")->required();
+  remove->add_option("NAME", line.remove.names, "what to remove");
+  line.on_session(
+      remove, [&line](const cli::Session& session) { return cli::remove(session, line.remove); });
+
+  add_watch(app, line);
+}
+
+}  // namespace holdfast::app

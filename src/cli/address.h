@@ -1,0 +1,28 @@
+// Where a controller is: "unix:/PATH", or "HOST", "HOST:PORT", "[IPV6]:PORT" over TLS.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "cli/errors.h"
+
+namespace holdfast::cli {
+
+inline constexpr uint16_t kDefaultPort = 7443;
+
+struct Address {
+  std::string unix_path{};  // or host and port
+  std::string host{};       // without brackets
+  uint16_t port = 0;
+
+  bool is_unix() const { return !unix_path.empty(); }
+  // As gRPC and people write it.
+  std::string text() const;
+};
+
+// Exit::Usage with what is wrong.
+std::expected<Address, Failure> parse_address(std::string_view text);
+
+}  // namespace holdfast::cli

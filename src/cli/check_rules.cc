@@ -1,0 +1,236 @@
+#include "cli/check_rules.h"
+
+#include <fmt/format.h>
+
+#include "cli/reasons.h"
+#include "cli/status_text.h"
+#include "cli/times.h"
+#include "resource/registry.h"
+
+namespace holdfast::cli {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto kCertificateLeft = hours(6);
+constexpr auto kAuthorityLeft = hours(24 * 30);
+constexpr auto kPhaseMayTake = hours(48);
+constexpr auto kClocksMayDiffer = milliseconds(2000);
+
+// Collects the results of one category after the other.
+class Judge {
+ public:
+  explicit Judge(const Findings& found) : found_(found) {}
+
+  std::vector<CheckResult> run() {
+    category_ = "connection";
+    reach();
+    certificate();
+    clocks();
+    category_ = "controller";
+    health();
+    category_ = "identity";
+    authority_exists();
+    authority_life();
+    rotation();
+    tokens();
+    category_ = "presence";
+    for (const auto& [kind, code] :
+         {std::pair{"controller", "HF1040"}, {"proxy", "HF1041"}, {"agent", "HF1042"}}) {
+      online(kind, code);
+    }
+    return std::move(results_);
+  }
+
+ private:
+  void pass(std::string title, std::string detail) {
+    results_.push_back({category_, std::move(title), Verdict::Passed, std::move(detail)});
+  }
+  void skip(std::string title, std::string why) {
+    results_.push_back({category_, std::move(title), Verdict::Skipped, std::move(why)});
+  }
+  // With the next step of the code's own row.
+  void find(Verdict verdict, std::string title, std::string detail, std::string_view code) {
+    const ReasonInfo* reason = find_reason(code);
+    results_.push_back({category_, std::move(title), verdict, std::move(detail), std::string(code),
+                        reason != nullptr ? std::string(reason->next) : ""});
+  }
+  // False, and skipped, if there is no status to look at.
+  bool has_status(const char* title) {
+    if (!found_.status.ok()) skip(title, "the controller's status is not known");
+    return found_.status.ok();
+  }
+
+  void reach() {
+    const char* title = "the controller answers";
+    if (found_.unasked) {
+      results_.push_back({category_, title, Verdict::Failed, found_.unasked->message,
+                          found_.unasked->code, found_.unasked->next});
+    } else if (!found_.status.ok()) {
+      const Failure failure = explain(found_.status.status(), found_.asked);
+      results_.push_back(
+          {category_, title, Verdict::Failed, failure.message, failure.code, failure.next});
+    } else {
+      const auto took = found_.answered_at - found_.asked_at;
+      pass(title, fmt::format("{}, {} ms", found_.server, took.count()));
+    }
+  }
+
+  void certificate() {
+    const char* title = "your certificate is valid for 6 h or more";
+    if (found_.unasked) return skip(title, "there is no connection");
+    if (!found_.certificate_ends) return skip(title, "a unix socket needs none");
+    const auto left = *found_.certificate_ends - found_.answered_at;
+    const std::string detail = "expires " + relative(*found_.certificate_ends, found_.answered_at);
+    if (left <= milliseconds(0)) return find(Verdict::Failed, title, detail, "HF5003");
+    if (left < kCertificateLeft) return find(Verdict::Warning, title, detail, "HF5030");
+    pass(title, detail);
+  }
+
+  // The controller read its clock some time between our two readings.
+  void clocks() {
+    const char* title = "clocks agree within 2 s";
+    if (!has_status(title)) return;
+    const WallTime theirs = to_wall(found_.status->now());
+    milliseconds apart{0};
+    if (theirs < found_.asked_at) apart = found_.asked_at - theirs;
+    if (theirs > found_.answered_at) apart = theirs - found_.answered_at;
+    const std::string detail = fmt::format("{} ms apart", apart.count());
+    if (apart > kClocksMayDiffer) return find(Verdict::Failed, title, detail, "HF5031");
+    pass(title, detail);
+  }
+
+  void health() {
+    const char* title = "the controller is healthy";
+    if (!has_status(title)) return;
+    const v1::GetStatusResponse& status = *found_.status;
+    const std::string word(to_word(status.state()));
+    if (status.state() == v1::HEALTH_STATE_OK) {
+      pass(title, fmt::format("{} {}, up {}", status.controller(), status.version(),
+                              age(to_wall(status.started()), to_wall(status.now()))));
+    } else {
+      find(verdict_of(status.state()), title, word, "HF1030");
+    }
+    for (const v1::ComponentStatus& component : status.components()) judge_component(component);
+  }
+
+  void judge_component(const v1::ComponentStatus& component) {
+    const std::string title = fmt::format("component {} works", component.name());
+    const std::string word(to_word(component.state()));
+    if (component.state() == v1::HEALTH_STATE_OK) return pass(title, word);
+    find(verdict_of(component.state()), title,
+         component.reason().empty() ? word : fmt::format("{}: {}", word, component.reason()),
+         component.code().empty() ? "HF1030" : component.code());
+  }
+
+  void authority_exists() {
+    const char* title = "the cluster has an authority";
+    if (!has_status(title)) return;
+    if (found_.status->cluster().empty()) return find(Verdict::Failed, title, "none", "HF5013");
+    pass(title, found_.status->cluster());
+  }
+
+  void authority_life() {
+    const char* title = "the authority is valid for 30 days or more";
+    if (!has_status(title)) return;
+    if (!found_.status->has_authority_expires()) return skip(title, "there is no authority");
+    const WallTime ends = to_wall(found_.status->authority_expires());
+    const std::string detail = "expires " + relative(ends, found_.answered_at);
+    const auto left = ends - found_.answered_at;
+    if (left <= milliseconds(0)) return find(Verdict::Failed, title, detail, "HF5032");
+    if (left < kAuthorityLeft) return find(Verdict::Warning, title, detail, "HF5032");
+    pass(title, detail);
+  }
+
+  void rotation() {
+    const char* title = "no rotation stands still";
+    if (!found_.authority.ok()) return skip(title, "the authority is not known");
+    const v1::Authority& authority = *found_.authority;
+    if (!is_rotating(authority.phase())) return pass(title, "none under way");
+    const WallTime since = to_wall(authority.phase_since());
+    const std::string detail = fmt::format("in phase {} for {}", to_word(authority.phase()),
+                                           age(since, found_.answered_at));
+    if (found_.answered_at - since > kPhaseMayTake) {
+      return find(Verdict::Warning, title, detail, "HF5033");
+    }
+    pass(title, detail);
+  }
+
+  void tokens() {
+    const char* title = "every token expires";
+    if (absl::IsPermissionDenied(found_.tokens.status())) {
+      return skip(title, "you may not list tokens");
+    }
+    if (!found_.tokens.ok()) return skip(title, "the tokens are not known");
+    std::vector<std::string> endless;
+    for (const v1::Resource& token : *found_.tokens) {
+      if (!token.metadata().has_expires()) endless.push_back(token.metadata().name());
+    }
+    if (endless.empty()) return pass(title, fmt::format("{} tokens", found_.tokens->size()));
+    find(
+        Verdict::Warning, title,
+        fmt::format("{} of {} never: {}", endless.size(), found_.tokens->size(),
+                    fmt::join(endless.begin(),
+                              endless.begin() + std::min<ptrdiff_t>(3, std::ssize(endless)), ", ")),
+        "HF5034");
+  }
+
+  void online(const std::string& kind, std::string_view code) {
+    const auto known = resource::kind_named(kind);
+    const std::string title =
+        fmt::format("all {} are online", known ? std::string(resource::info(*known).plural) : kind);
+    if (!has_status(title.c_str())) return;
+    for (const v1::NodeCount& count : found_.status->nodes()) {
+      if (count.kind() != kind) continue;
+      const uint64_t all = count.online() + count.offline();
+      const std::string detail = fmt::format("{}/{}", count.online(), all);
+      if (count.offline() == 0) return pass(title, detail);
+      // Some are missed, all is an outage.
+      return find(count.online() == 0 ? Verdict::Failed : Verdict::Warning, title, detail, code);
+    }
+    pass(title, "none has joined");
+  }
+
+  const Findings& found_;
+  std::string category_;
+  std::vector<CheckResult> results_;
+};
+
+}  // namespace
+
+std::vector<std::string_view> check_categories() {
+  return {"connection", "controller", "identity", "presence"};
+}
+
+std::vector<CheckResult> judge(const Findings& findings) {
+  return Judge(findings).run();
+}
+
+CheckCounts count(const std::vector<CheckResult>& results) {
+  CheckCounts counts;
+  for (const CheckResult& result : results) {
+    switch (result.verdict) {
+      case Verdict::Passed:
+        counts.passed += 1;
+        break;
+      case Verdict::Warning:
+        counts.warnings += 1;
+        break;
+      case Verdict::Failed:
+        counts.failed += 1;
+        break;
+      case Verdict::Skipped:
+        counts.skipped += 1;
+    }
+  }
+  return counts;
+}
+
+Exit exit_of(const CheckCounts& counts, bool fail_on_warning) {
+  if (counts.failed > 0) return Exit::Failed;
+  return counts.warnings > 0 && fail_on_warning ? Exit::Warned : Exit::Ok;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,204 @@
+// What `holdfast check` makes of what it finds.
+#include "cli/check_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cli/reasons.h"
+#include "resource/registry.h"
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int64_t kNowSeconds = 1'700'000'000;
+constexpr WallTime kNow(std::chrono::seconds{kNowSeconds});
+
+v1::NodeCount count_of(const char* kind, uint64_t online, uint64_t offline) {
+  v1::NodeCount count;
+  count.set_kind(kind);
+  count.set_online(online);
+  count.set_offline(offline);
+  return count;
+}
+
+// Nothing wrong at all.
+Findings healthy() {
+  Findings found;
+  found.server = "ctl:7443";
+  found.certificate_ends = kNow + 10h;
+  found.asked_at = kNow;
+  found.answered_at = kNow + 20ms;
+  v1::GetStatusResponse status;
+  status.set_cluster("prod");
+  status.mutable_now()->set_seconds(kNowSeconds);
+  status.mutable_authority_expires()->set_seconds(kNowSeconds + 86400 * 3650L);
+  status.add_components()->set_name("store");
+  for (const char* kind : {"controller", "proxy", "agent"})
+    *status.add_nodes() = count_of(kind, 2, 0);
+  found.status = status;
+  found.authority = v1::Authority();
+  found.tokens = std::vector<v1::Resource>();
+  return found;
+}
+
+CheckResult result_of(const Findings& found, std::string_view title_part) {
+  for (const CheckResult& result : judge(found)) {
+    if (result.title.contains(title_part)) return result;
+  }
+  ADD_FAILURE() << "no check of " << title_part;
+  return {};
+}
+
+TEST(Check, AHealthyClusterPassesEverything) {
+  const std::vector<CheckResult> results = judge(healthy());
+
+  EXPECT_EQ(count(results).passed, results.size());
+  EXPECT_EQ(exit_of(count(results), true), Exit::Ok);
+  for (const std::string_view category : check_categories()) {
+    EXPECT_NE(std::ranges::find(results, category, &CheckResult::category), results.end())
+        << category;
+  }
+}
+
+TEST(Check, EachTroubleHasItsVerdictAndCode) {
+  const struct {
+    const char* title;
+    void (*spoil)(Findings&);
+    Verdict verdict;
+    const char* code;
+  } cases[] = {
+      {"your certificate", [](Findings& f) { f.certificate_ends = kNow + 5h; }, Verdict::Warning,
+       "HF5030"},
+      {"your certificate", [](Findings& f) { f.certificate_ends = kNow; }, Verdict::Failed,
+       "HF5003"},
+      {"clocks", [](Findings& f) { f.status->mutable_now()->set_seconds(kNowSeconds + 3); },
+       Verdict::Failed, "HF5031"},
+      {"clocks", [](Findings& f) { f.status->mutable_now()->set_seconds(kNowSeconds - 3); },
+       Verdict::Failed, "HF5031"},
+      {"is healthy", [](Findings& f) { f.status->set_state(v1::HEALTH_STATE_DEGRADED); },
+       Verdict::Failed, "HF1030"},
+      {"is healthy", [](Findings& f) { f.status->set_state(v1::HEALTH_STATE_RECOVERING); },
+       Verdict::Warning, "HF1030"},
+      {"an authority", [](Findings& f) { f.status->clear_cluster(); }, Verdict::Failed, "HF5013"},
+      {"30 days",
+       [](Findings& f) {
+         f.status->mutable_authority_expires()->set_seconds(kNowSeconds + 86400 * 29);
+       },
+       Verdict::Warning, "HF5032"},
+      {"30 days",
+       [](Findings& f) { f.status->mutable_authority_expires()->set_seconds(kNowSeconds); },
+       Verdict::Failed, "HF5032"},
+      {"rotation",
+       [](Findings& f) {
+         f.authority->set_phase(v1::ROTATION_PHASE_DUAL);
+         f.authority->mutable_phase_since()->set_seconds(kNowSeconds - 86400 * 3);
+       },
+       Verdict::Warning, "HF5033"},
+      {"every token",
+       [](Findings& f) {
+         f.tokens->push_back(resource::make_resource(resource::Kind::Token, "endless"));
+       },
+       Verdict::Warning, "HF5034"},
+      {"controllers",
+       [](Findings& f) { *f.status->mutable_nodes(0) = count_of("controller", 1, 1); },
+       Verdict::Warning, "HF1040"},
+      {"proxies", [](Findings& f) { *f.status->mutable_nodes(1) = count_of("proxy", 1, 1); },
+       Verdict::Warning, "HF1041"},
+      {"agents", [](Findings& f) { *f.status->mutable_nodes(2) = count_of("agent", 0, 9); },
+       Verdict::Failed, "HF1042"},
+  };
+  for (const auto& [title, spoil, verdict, code] : cases) {
+    Findings found = healthy();
+    spoil(found);
+    const CheckResult result = result_of(found, title);
+    EXPECT_EQ(result.verdict, verdict) << title;
+    EXPECT_EQ(result.code, code) << title;
+    EXPECT_FALSE(result.next.empty()) << title;
+    EXPECT_EQ(count(judge(found)).warnings + count(judge(found)).failed, 1U)
+        << title << ": one trouble, one finding";
+  }
+}
+
+TEST(Check, AComponentSpeaksForItself) {
+  Findings found = healthy();
+  v1::ComponentStatus& store = *found.status->mutable_components(0);
+  store.set_state(v1::HEALTH_STATE_DEGRADED);
+  store.set_code("HF1101");
+  store.set_reason("no answer in 5 s");
+
+  const CheckResult result = result_of(found, "component store");
+
+  EXPECT_EQ(result.verdict, Verdict::Failed);
+  EXPECT_EQ(result.code, "HF1101");
+  EXPECT_EQ(result.detail, "degraded: no answer in 5 s");
+}
+
+TEST(Check, ASlowAnswerIsNoWrongClock) {
+  Findings found = healthy();
+  found.answered_at = kNow + 9s;
+  found.status->mutable_now()->set_seconds(kNowSeconds + 8);
+  EXPECT_EQ(result_of(found, "clocks").verdict, Verdict::Passed);
+}
+
+TEST(Check, WithoutAControllerOneFailsAndTheRestSaysWhyNot) {
+  Findings found;
+  found.asked = {.server = "ctl:7443"};
+  found.status = absl::UnavailableError("refused");
+
+  const std::vector<CheckResult> results = judge(found);
+
+  EXPECT_EQ(count(results).failed, 1U);
+  EXPECT_EQ(count(results).skipped, results.size() - 1);
+  EXPECT_EQ(results.front().code, "HF1001");
+  for (const CheckResult& result : results) EXPECT_FALSE(result.detail.empty()) << result.title;
+}
+
+TEST(Check, WhatMayNotBeAskedIsSkippedAndNotFailed) {
+  Findings found = healthy();
+  found.tokens = absl::PermissionDeniedError("no");
+  found.certificate_ends.reset();
+  EXPECT_EQ(result_of(found, "every token").verdict, Verdict::Skipped);
+  EXPECT_EQ(result_of(found, "your certificate").verdict, Verdict::Skipped);
+  EXPECT_EQ(exit_of(count(judge(found)), true), Exit::Ok);
+}
+
+TEST(Check, TheExitFollowsTheWorst) {
+  EXPECT_EQ(exit_of({.warnings = 1}, false), Exit::Ok);
+  EXPECT_EQ(exit_of({.warnings = 1}, true), Exit::Warned);
+  EXPECT_EQ(exit_of({.warnings = 1, .failed = 1}, true), Exit::Failed);
+}
+
+TEST(Check, IsShownByCategoryWithTheFixBelow) {
+  const std::vector<CheckResult> results = {
+      {.category = "a", .title = "good", .detail = "fine"},
+      {.category = "a",
+       .title = "bad",
+       .verdict = Verdict::Failed,
+       .detail = "\x1b[2J",
+       .code = "HF1030",
+       .next = "mend it"},
+  };
+  const std::string gap(40, ' ');
+  const std::string bad =
+      "FAIL bad  " + gap + "\\x1b[2J\n    fix: mend it   holdfast explain HF1030\n";
+
+  EXPECT_EQ(
+      render_checks(results, Console(), false),
+      "a\n-\nok   good " + gap + "fine\n" + bad + "1 passed, 0 warnings, 1 failed, 0 skipped\n");
+  EXPECT_EQ(render_checks(results, Console(), true),
+            bad + "1 passed, 0 warnings, 1 failed, 0 skipped\n");
+}
+
+TEST(Check, JsonHasEveryResultAndTheCounts) {
+  const std::string json = checks_json(judge(healthy()));
+  for (const char* part : {"\"kind\": \"check\"", "\"verdict\": \"passed\"", "\"failed\": 0",
+                           "\"category\": \"presence\""}) {
+    EXPECT_TRUE(json.contains(part)) << part;
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::cli

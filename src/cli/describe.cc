@@ -1,0 +1,102 @@
+#include "cli/describe.h"
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "cli/commands.h"
+#include "cli/listing.h"
+#include "cli/output.h"
+#include "cli/presence.h"
+#include "cli/table.h"
+#include "cli/target.h"
+#include "cli/times.h"
+#include "resource/encode.h"
+#include "resource/field_path.h"
+#include "resource/registry.h"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr size_t kIndent = 2;
+constexpr size_t kLongestLine = 1024;
+
+std::string line(std::string_view name, const std::string& value) {
+  if (value.empty()) return "";
+  const std::string safe = quoted(value, kLongestLine);
+  return fmt::format("{:<13}{}\n", fmt::format("{}:", name), safe.substr(1, safe.size() - 2));
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    out += std::string(kIndent, ' ') + text.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+std::string spec_text(const v1::Resource& resource) {
+  const google::protobuf::Message* body = resource::body_of(resource);
+  if (body == nullptr) return line("Spec", "of a kind this command does not know");
+  const resource::Node node = resource::encode_message(*body);
+  if (node.members.empty()) return line("Spec", "empty");
+  return "Spec:\n" + indented(resource::write_yaml(node));
+}
+
+std::string agents_text(const std::vector<v1::Resource>& agents, WallTime now) {
+  if (agents.empty()) return line("Agents", "none carries it");
+  std::vector<Row> rows;
+  for (const v1::Resource& agent : agents) {
+    rows.push_back({agent.metadata().name(), agent.agent().zone(), presence_text(agent, now)});
+  }
+  return line("Agents", std::to_string(agents.size())) +
+         indented(render_table({"NAME", "ZONE", "STATE"}, rows));
+}
+
+// Those whose labels the service selects; none if it selects by nothing.
+Result<std::vector<v1::Resource>> agents_of(Client& client, const v1::Resource& resource) {
+  const auto& selector = resource.service().agent_selector();
+  if (selector.empty()) return std::vector<v1::Resource>();
+  return fetch_all(client, resource::Kind::Agent, {selector.begin(), selector.end()});
+}
+
+}  // namespace
+
+std::string render_description(const v1::Resource& resource,
+                               const std::vector<v1::Resource>& agents, WallTime now) {
+  const v1::Metadata& metadata = resource.metadata();
+  std::string out = line("Kind", resource.kind()) + line("Name", metadata.name()) +
+                    line("Description", metadata.description()) +
+                    line("Labels", resource::cell_text(resource, "metadata.labels")) +
+                    line("Revision", std::to_string(metadata.revision()));
+  if (metadata.has_expires()) {
+    const WallTime expires = to_wall(metadata.expires());
+    out += line("Expires", fmt::format("{} ({})", to_rfc3339(expires), relative(expires, now)));
+  }
+  out += line("State", presence_text(resource, now));
+  out += spec_text(resource);
+  if (resource.has_service()) out += agents_text(agents, now);
+  return out;
+}
+
+Exit describe(const Session& session, const DescribeOptions& options) {
+  const auto target = parse_target(options.kind, options.names);
+  if (!target) return session.console.report(target.error());
+  const Result<std::vector<v1::Resource>> resources =
+      target->names.empty() ? fetch_all(session.client, target->kind, {})
+                            : fetch_named(session.client, target->kind, target->names);
+  if (!resources.ok()) return session.failed(resources.status());
+  if (resources->empty()) {
+    print_err(fmt::format("No {} found.\n", resource::info(target->kind).plural));
+  }
+  for (const v1::Resource& one : *resources) {
+    const Result<std::vector<v1::Resource>> agents = agents_of(session.client, one);
+    if (!agents.ok()) return session.failed(agents.status());
+    if (&one != &resources->front()) print_out("\n");
+    print_out(render_description(one, *agents, SystemClock().wall_now()));
+  }
+  return Exit::Ok;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,80 @@
+#include "cli/errors.h"
+
+#include <gtest/gtest.h>
+
+#include "base/reason.h"
+#include "cli/reasons.h"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr Asked kAnswered{.server = "ctl:7443", .answered = true};
+constexpr Asked kSilent{.server = "ctl:7443"};
+
+TEST(Explain, TheControllersOwnCodeStays) {
+  const Status status =
+      coded(absl::StatusCode::kPermissionDenied, "HF5007", "the token is for zone \"a\"");
+
+  const Failure failure = explain(status, kAnswered);
+
+  EXPECT_EQ(failure.code, "HF5007");
+  EXPECT_EQ(failure.message, "the token is for zone \"a\"");
+  EXPECT_EQ(failure.next, find_reason("HF5007")->next);
+  EXPECT_EQ(failure.exit, Exit::NotPermitted);
+}
+
+TEST(Explain, ACodeThisCommandDoesNotKnowIsShownAsItIs) {
+  const Failure failure =
+      explain(coded(absl::StatusCode::kUnavailable, "HF9876", "the moon is in the way"), kSilent);
+
+  EXPECT_EQ(failure.code, "HF9876");
+  EXPECT_EQ(failure.message, "the moon is in the way");
+  EXPECT_EQ(failure.next, "");
+  EXPECT_EQ(failure.exit, Exit::Failed) << "whoever sends a code is there";
+}
+
+TEST(Explain, EveryStatusHasItsExit) {
+  const struct {
+    Status status;
+    Asked asked;
+    Exit exit;
+  } cases[] = {
+      {absl::UnavailableError("x"), kSilent, Exit::NoController},
+      {absl::UnavailableError("x"), kAnswered, Exit::Failed},
+      {absl::DeadlineExceededError("x"), kSilent, Exit::TimedOut},
+      {absl::InvalidArgumentError("x"), kAnswered, Exit::BadInput},
+      {absl::NotFoundError("x"), kAnswered, Exit::Failed},
+      {absl::UnauthenticatedError("x"), kAnswered, Exit::NotPermitted},
+      {absl::PermissionDeniedError("x"), kAnswered, Exit::NotPermitted},
+      {absl::CancelledError("x"), kAnswered, Exit::Interrupted},
+      {absl::DataLossError("x"), kAnswered, Exit::Failed},
+  };
+  for (const auto& [status, asked, exit] : cases) {
+    const Failure failure = explain(status, asked);
+    EXPECT_EQ(failure.exit, exit) << status;
+    EXPECT_NE(find_reason(failure.code), nullptr) << failure.code;
+  }
+}
+
+TEST(Explain, ACertificateOfAnotherAuthorityIsNoRiddle) {
+  const Failure failure =
+      explain(absl::UnavailableError("failed to connect to all addresses; last error: UNKNOWN: "
+                                     "ipv4:1.2.3.4:1: Ssl handshake failed: SSL_ERROR_SSL: "
+                                     "CERTIFICATE_VERIFY_FAILED"),
+              kSilent);
+  EXPECT_EQ(failure.code, "HF5004");
+}
+
+TEST(Failure, IsTextOrJson) {
+  const Failure failure{Exit::Failed, "HF6020", "no \"web\"\n", "look"};
+  EXPECT_EQ(to_text({Exit::Failed, "HF6020", "no web", "look"}),
+            "error HF6020: no web\n  next: look\n");
+  EXPECT_EQ(to_json(failure),
+            "{\"error\":{\"code\":\"HF6020\",\"message\":\"no \\\"web\\\"\\n\","
+            "\"next\":\"look\"}}\n");
+  EXPECT_EQ(to_json({Exit::Failed, "HF6020", "x", ""}),
+            "{\"error\":{\"code\":\"HF6020\",\"message\":\"x\"}}\n");
+}
+
+}  // namespace
+}  // namespace holdfast::cli

@@ -1,0 +1,194 @@
+#include "cli/reasons.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace holdfast::cli {
+namespace {
+
+// code, title, what it means, what to do.
+constexpr ReasonInfo kReasons[] = {
+    {"HF1001", "no controller reached",
+     "Nothing answers at the address, or the network does not let us through.",
+     "start a controller with `holdfastd controller`, or name another with --server"},
+    {"HF1002", "no answer in time",
+     "The controller was asked and did not answer. A write may have happened.",
+     "wait longer with --timeout; look with `holdfast get` before you write again"},
+    {"HF1003", "cancelled", "The call was stopped before it ended.", "run it again"},
+    {"HF1004", "output not written",
+     "Standard output could not take what was printed. What was done is done.",
+     "make room where the output goes, then look again"},
+    {"HF1020", "a limit held",
+     "A disk is full, there are too many calls or watchers, or a watcher was too slow.",
+     "free what is full, or try again later; resume a watch with --after"},
+    {"HF1021", "the controller cannot do it now",
+     "It is there, but stopping, or cannot use its disk or etcd.",
+     "read its log; after \"outcome unknown\" look with `holdfast get`"},
+    {"HF1030", "the controller is not healthy",
+     "At least one of its components has failed or has not recovered long enough.",
+     "see which with `holdfast status`, and the reason in its log"},
+    {"HF1040", "controllers offline",
+     "Controllers that announced themselves have not been heard of for longer than their TTL.",
+     "see which with `holdfast get controllers`; start them, or delete what is gone for good"},
+    {"HF1041", "proxies offline",
+     "Proxies that announced themselves have not been heard of for longer than their TTL.",
+     "see which with `holdfast get proxies`; start them, or delete what is gone for good"},
+    {"HF1042", "agents offline",
+     "Agents that announced themselves have not been heard of for longer than their TTL.",
+     "see which with `holdfast get agents`; start them, or delete what is gone for good"},
+    {"HF1099", "unexpected",
+     "The controller said something this command has no words for; data loss is among it.",
+     "read the controller's log"},
+    {"HF1101", "the store does not answer",
+     "The controller's own heartbeat could not be stored in time.",
+     "look at its disk or its etcd; it recovers by itself when they do"},
+    {"HF1102", "too many announcements wait",
+     "More nodes announce themselves at once than the store can take.",
+     "nodes try again by themselves; if it stays, use a faster disk or more controllers"},
+    {"HF1103", "the audit log cannot be written",
+     "Its file or folder does not take a line, so nothing is changed.",
+     "make room in the data folder, or mend its permissions"},
+    {"HF1104", "the audit log was not whole",
+     "Its last line was cut or altered. The file was moved aside and a new one begun.",
+     "keep the file that was moved aside; find out who changed it"},
+    {"HF1106", "cannot listen",
+     "Another program has the port, or the address is not this "
+     "machine's.",
+     "choose another address with --listen"},
+    {"HF5001", "not permitted", "We know who you are, and no rule of your roles allows this.",
+     "see who you are with `holdfast whoami`; an admin changes roles"},
+    {"HF5002", "no certificate", "Without a certificate only joining and logging in are possible.",
+     "log in with `holdfast login`, or use the controller's unix socket"},
+    {"HF5003", "the certificate has expired or is not valid yet",
+     "Certificates are short-lived, and clocks must agree.",
+     "log in again with `holdfast login`; check the clock with `holdfast check`"},
+    {"HF5004", "a certificate of another authority",
+     "It was not signed by this cluster's authority, or is for another cluster or role.",
+     "is it another cluster's? Log in or join again with the right pin"},
+    {"HF5005", "the token is not valid",
+     "It is unknown, mistyped, or was used as often as it may be.",
+     "make a new one with `holdfast token create`"},
+    {"HF5006", "the token has expired", "Tokens live 30 minutes unless asked for otherwise.",
+     "make a new one with `holdfast token create`"},
+    {"HF5007", "the token is for something else",
+     "It was made for another name or zone than the node asks for.",
+     "use the name and zone it was made for, or make another"},
+    {"HF5008", "the controller could not be recognised",
+     "A first contact needs something to recognise the controller by: the pin that `holdfast init` "
+     "printed, or its certificates in a file. Another pin than expected means another cluster, a "
+     "replaced authority, or somebody in between.",
+     "compare with `holdfast init` on the controller; do not go on before they agree"},
+    {"HF5009", "a secret on the command line",
+     "Arguments are visible to every user of the machine in `ps`, and stay in the shell's history.",
+     "give it by file, standard input or environment; consider this one known and replace it"},
+    {"HF5010", "wrong user or password",
+     "The user does not exist, is disabled, or the password is another.",
+     "try again; an admin sets a new one with `holdfast user password NAME`"},
+    {"HF5011", "too many requests", "This identity or address asks more often than it may.",
+     "wait a little; spread the load"},
+    {"HF5012", "the user is disabled", "An admin has locked this user out.",
+     "an admin enables it with `holdfast apply`"},
+    {"HF5013", "no authority yet", "The cluster has no authority, so nobody can join or log in.",
+     "make one on the controller's machine with `holdfast init`"},
+    {"HF5014", "another authority exists", "The cluster was made before, under another name.",
+     "see it with `holdfast init` without a name; one controller serves one cluster"},
+    {"HF5015", "the name is taken", "A node of this role and name has joined before.",
+     "use another name, a token made for this one, or delete the old entry"},
+    {"HF5020", "the rotation is in another phase",
+     "The step that was asked for does not follow the phase the authority is in.",
+     "see the phase with `holdfast rotate status`"},
+    {"HF5021", "the step would cut nodes off",
+     "Some nodes do not trust the new authority yet, or still use a certificate of the old one.",
+     "wait until they have renewed, or go on with --cut-off-laggards"},
+    {"HF5030", "your certificate runs out soon", "It is valid for less than 6 hours.",
+     "log in again with `holdfast login`; nodes renew by themselves if they reach a controller"},
+    {"HF5031", "clocks disagree",
+     "This machine and the controller differ by more than 2 s. Certificates and tokens are valid "
+     "between two times, so both must know what time it is.",
+     "run a time service (chrony, systemd-timesyncd) on both"},
+    {"HF5032", "the authority runs out soon",
+     "Its certificate is valid for less than 30 days; after that nobody can connect.",
+     "replace it with `holdfast rotate start`"},
+    {"HF5033", "a rotation stands still",
+     "The authority has been in one phase of a rotation for more than two days.",
+     "see who has not followed with `holdfast rotate status`, then `holdfast rotate next`"},
+    {"HF5034", "a token that never expires", "Whoever finds it can join for ever.",
+     "revoke it with `holdfast token revoke NAME`"},
+    {"HF5035", "not logged in",
+     "A controller over the network needs a certificate, and there is no profile with one.",
+     "log in with `holdfast login --user NAME SERVER --pin PIN`"},
+    {"HF5036", "the profile cannot be used",
+     "One of its files is missing or is not what it "
+     "should be.",
+     "log in again, or name another folder with --profile"},
+    {"HF5038", "no secret given", "The command needs a token or a password.",
+     "give it by file, standard input or environment"},
+    {"HF5039", "already joined", "There is an identity in this data folder.",
+     "join with --replace to throw it away, or use another --data-dir"},
+    {"HF6001", "the file cannot be read", "It is not there, not readable, or holds nothing.",
+     "name a readable file with -f"},
+    {"HF6002", "not YAML or JSON", "Or a form that is refused, such as anchors and tags.",
+     "correct the line shown"},
+    {"HF6003", "too large",
+     "4 MiB of input, 1 MiB a document, 10,000 documents and 32 levels are the limits.",
+     "split the input"},
+    {"HF6004", "an unknown field", "Usually misspelt; nothing is ignored in silence.",
+     "use the spelling it suggests"},
+    {"HF6005", "a value of the wrong type or form", "As a word where a number belongs.",
+     "correct the value shown"},
+    {"HF6006", "a key given twice", "One of the two would be lost.", "remove one"},
+    {"HF6010", "not valid", "An address, kind, selector, name or resource that cannot be.",
+     "correct it; nothing was changed"},
+    {"HF6011", "unknown to the controller", "It does not know the kind or the call.",
+     "the controller may be older than this command"},
+    {"HF6020", "not there", "There is no resource of this kind and name.",
+     "list what there is with `holdfast get KIND`"},
+    {"HF6021", "already there", "Someone made it before.", "look at it with `holdfast get`"},
+    {"HF6022", "changed meanwhile", "It is no longer at the revision that was read.",
+     "read it again with `holdfast get`, then retry"},
+    {"HF6023", "not in the history", "A watch's revision is no longer kept, or is of the future.",
+     "list, then watch from there"},
+    {"HF6030", "not HTTP/1.1", "The request is not well-formed.", "correct the client"},
+    {"HF6031", "the header is too large", "A request's header has a limit.", "send less"},
+    {"HF6032", "the body is too large", "A request's body has a limit.", "send less"},
+    {"HF6034", "nothing at this path", "There is no such path, kind or component.",
+     "see the API's documentation; the API is served over TLS and the unix socket"},
+    {"HF6035", "no such method here", "The path is known, the method is not.",
+     "use one that the Allow header names"},
+    {"HF6036", "an unknown content type", "A resource is read as JSON or YAML.",
+     "send Content-Type application/json or application/yaml"},
+};
+
+// Two spaces in, and no line longer than a terminal is wide.
+std::string wrapped(std::string_view text) {
+  constexpr size_t kWidth = 78;
+  std::string out;
+  while (!text.empty()) {
+    size_t end = text.size() <= kWidth ? text.size() : text.rfind(' ', kWidth);
+    if (end == std::string_view::npos) end = text.size();
+    out += fmt::format("  {}\n", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const ReasonInfo> all_reasons() {
+  return kReasons;
+}
+
+const ReasonInfo* find_reason(std::string_view code) {
+  if (code.starts_with("HF") || code.starts_with("hf")) code.remove_prefix(2);
+  const auto* const found = std::ranges::find_if(
+      kReasons, [&](const ReasonInfo& reason) { return reason.code.substr(2) == code; });
+  return found == std::end(kReasons) ? nullptr : found;
+}
+
+std::string to_text(const ReasonInfo& reason) {
+  return fmt::format("{}: {}\n\n{}\n{}", reason.code, reason.title, wrapped(reason.meaning),
+                     wrapped(fmt::format("next: {}", reason.next)));
+}
+
+}  // namespace holdfast::cli

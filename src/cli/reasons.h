@@ -1,0 +1,25 @@
+// Every reason code there is: what `holdfast explain HFnnnn` prints. A code keeps its meaning for
+// ever; a test compares this table with the codes in the tree.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace holdfast::cli {
+
+struct ReasonInfo {
+  std::string_view code;
+  std::string_view title;
+  std::string_view meaning;
+  std::string_view next;
+};
+
+// In order of their codes.
+std::span<const ReasonInfo> all_reasons();
+// Null if there is none. Also takes "hf5001" and "5001".
+const ReasonInfo* find_reason(std::string_view code);
+// The row as `holdfast explain` shows it.
+std::string to_text(const ReasonInfo& reason);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,49 @@
+#include "cli/session.h"
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "cli/profile.h"
+#include "cli/reasons.h"
+#include "identity/certificate.h"
+
+namespace holdfast::cli {
+namespace {
+
+Failure no_profile(const std::string& server, const std::string& folder) {
+  return {Exit::BadProfile, "HF5035",
+          fmt::format("{} needs a certificate, and {} holds none", server, quoted(folder, 256)),
+          fmt::format("log in with `holdfast login --user NAME {} --pin PIN`", server)};
+}
+
+}  // namespace
+
+std::expected<ClientOptions, Failure> find_controller(const Connection& connection) {
+  ClientOptions options{.timeout = connection.timeout, .wait = connection.wait};
+  const bool wanted_unix = connection.server.starts_with("unix:");
+  Result<Profile> profile = absl::NotFoundError("");
+  if (!wanted_unix && !connection.profile_dir.empty()) {
+    profile = load_profile(connection.profile_dir);
+  }
+  if (!profile.ok() && !absl::IsNotFound(profile.status())) {
+    return std::unexpected(Failure{Exit::BadProfile, "HF5036",
+                                   std::string(profile.status().message()),
+                                   std::string(find_reason("HF5036")->next)});
+  }
+  std::string server = connection.server;
+  if (server.empty()) server = profile.ok() ? profile->server : connection.default_server;
+  const auto address = parse_address(server);
+  if (!address) return std::unexpected(address.error());
+  options.server = address->text();
+  if (address->is_unix()) return options;
+  if (!profile.ok()) {
+    return std::unexpected(no_profile(options.server, connection.profile_dir));
+  }
+  options.tls = rpc::TlsOptions{.ca_pem = std::move(profile->ca_pem),
+                                .certificate_pem = std::move(profile->certificate_pem),
+                                .private_key_pem = std::move(profile->private_key_pem),
+                                .server_name = std::string(identity::kControllerServerName)};
+  return options;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,161 @@
+#include "cli/status_text.h"
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "cli/document.h"
+#include "cli/table.h"
+#include "cli/times.h"
+#include "resource/registry.h"
+#include "resource/scalar_text.h"
+
+namespace holdfast::cli {
+namespace {
+
+using resource::Node;
+
+std::string plural(const std::string& kind) {
+  const auto known = resource::kind_named(kind);
+  return known ? std::string(resource::info(*known).plural) : kind;
+}
+
+// Foreign text on a terminal.
+std::string safe(const std::string& text) {
+  const std::string shown = quoted(text, 256);
+  return shown.substr(1, shown.size() - 2);
+}
+
+std::string components(const v1::GetStatusResponse& status, WallTime now) {
+  std::vector<Row> rows;
+  for (const v1::ComponentStatus& one : status.components()) {
+    rows.push_back({one.name(), std::string(to_word(one.state())),
+                    one.has_since() ? age(to_wall(one.since()), now) : "", one.code(),
+                    one.reason()});
+  }
+  return rows.empty() ? "" : render_table({"COMPONENT", "STATE", "FOR", "CODE", "REASON"}, rows);
+}
+
+std::string nodes(const v1::GetStatusResponse& status) {
+  std::vector<Row> rows;
+  for (const v1::NodeCount& count : status.nodes()) {
+    rows.push_back(
+        {plural(count.kind()), std::to_string(count.online()), std::to_string(count.offline())});
+  }
+  return rows.empty() ? "" : render_table({"NODES", "ONLINE", "OFFLINE"}, rows);
+}
+
+std::string identity(const v1::GetStatusResponse& status, WallTime now) {
+  if (status.cluster().empty()) return "identity   no authority yet: holdfast init\n";
+  std::string text = "identity   ";
+  text += is_rotating(status.phase()) ? fmt::format("rotating: {}", to_word(status.phase()))
+                                      : "no rotation";
+  if (status.has_certificate_expires()) {
+    text += ", certificate expires " + relative(to_wall(status.certificate_expires()), now);
+  }
+  if (status.has_authority_expires()) {
+    text += ", authority " + relative(to_wall(status.authority_expires()), now);
+  }
+  return text + "\n";
+}
+
+Node component_node(const v1::ComponentStatus& component) {
+  Node node = Node::mapping();
+  const auto add = [&](const char* key, std::string_view text) {
+    node.members.push_back({.key = key, .value = text_node(text)});
+  };
+  add("name", component.name());
+  add("state", to_word(component.state()));
+  if (component.has_since()) add("since", resource::timestamp_text(component.since()));
+  if (!component.code().empty()) add("code", component.code());
+  if (!component.reason().empty()) add("reason", component.reason());
+  return node;
+}
+
+Document status_document(const v1::GetStatusResponse& status) {
+  Document document("status", status);
+  document.set_text("state", to_word(status.state()));
+  document.set_text("phase", to_word(status.phase()));
+  Node parts = Node::sequence();
+  for (const v1::ComponentStatus& one : status.components()) {
+    parts.items.push_back(component_node(one));
+  }
+  document.set("components", std::move(parts));
+  Node counts = Node::sequence();
+  for (const v1::NodeCount& count : status.nodes()) {
+    Node node = Node::mapping();
+    node.members.push_back({.key = "kind", .value = text_node(count.kind())});
+    node.members.push_back(
+        {.key = "online", .value = number_node(static_cast<int64_t>(count.online()))});
+    node.members.push_back(
+        {.key = "offline", .value = number_node(static_cast<int64_t>(count.offline()))});
+    counts.items.push_back(std::move(node));
+  }
+  document.set("nodes", std::move(counts));
+  document.set_number("watchers", static_cast<int64_t>(status.watchers()));
+  return document;
+}
+
+}  // namespace
+
+std::string_view to_word(v1::HealthState state) {
+  switch (state) {
+    case v1::HEALTH_STATE_OK:
+      return "ok";
+    case v1::HEALTH_STATE_RECOVERING:
+      return "recovering";
+    case v1::HEALTH_STATE_STARTING:
+      return "starting";
+    default:
+      return "degraded";
+  }
+}
+
+std::string_view to_word(v1::RotationPhase phase) {
+  switch (phase) {
+    case v1::ROTATION_PHASE_PREPARE:
+      return "prepare";
+    case v1::ROTATION_PHASE_DUAL:
+      return "dual";
+    case v1::ROTATION_PHASE_SWITCH:
+      return "switch";
+    case v1::ROTATION_PHASE_RETIRE:
+      return "retire";
+    default:
+      return "none";
+  }
+}
+
+bool is_rotating(v1::RotationPhase phase) {
+  return to_word(phase) != "none";
+}
+
+Verdict verdict_of(v1::HealthState state) {
+  if (state == v1::HEALTH_STATE_OK) return Verdict::Passed;
+  return state == v1::HEALTH_STATE_DEGRADED ? Verdict::Failed : Verdict::Warning;
+}
+
+std::string render_status(const v1::GetStatusResponse& status, const Console& console) {
+  const WallTime now = to_wall(status.now());
+  const bool healthy = status.state() == v1::HEALTH_STATE_OK;
+  const std::string_view word = healthy ? "healthy" : to_word(status.state());
+  std::string text = fmt::format(
+      "{}   {} {}   controller {}, version {}, up {}\n",
+      status.cluster().empty() ? "(no cluster)" : safe(status.cluster()),
+      console.sign(verdict_of(status.state())), console.painted(verdict_of(status.state()), word),
+      safe(status.controller()), safe(status.version()), age(to_wall(status.started()), now));
+  text += components(status, now);
+  text += nodes(status);
+  text += fmt::format("store      {}, revision {}, {} watching\n", safe(status.store()),
+                      status.revision(), status.watchers());
+  return text + identity(status, now);
+}
+
+std::string status_json(const v1::GetStatusResponse& status) {
+  return status_document(status).json();
+}
+
+std::string status_yaml(const v1::GetStatusResponse& status) {
+  return status_document(status).yaml();
+}
+
+}  // namespace holdfast::cli

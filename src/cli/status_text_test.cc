@@ -1,0 +1,145 @@
+// What people see of a controller and of one resource.
+#include "cli/status_text.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/describe.h"
+#include "cli/presence.h"
+#include "cli/times.h"
+#include "resource/registry.h"
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int64_t kNowSeconds = 1'700'000'000;
+constexpr WallTime kNow(std::chrono::seconds{kNowSeconds});
+
+v1::GetStatusResponse healthy() {
+  v1::GetStatusResponse status;
+  status.set_controller("ctl-1");
+  status.set_version("0.1.0");
+  status.set_cluster("prod");
+  status.mutable_now()->set_seconds(kNowSeconds);
+  status.mutable_started()->set_seconds(kNowSeconds - 192);
+  status.set_store("sqlite");
+  status.set_revision(42);
+  status.set_watchers(3);
+  v1::ComponentStatus& store = *status.add_components();
+  store.set_name("store");
+  store.mutable_since()->set_seconds(kNowSeconds - 60);
+  v1::NodeCount& agents = *status.add_nodes();
+  agents.set_kind("agent");
+  agents.set_online(24);
+  status.mutable_certificate_expires()->set_seconds(kNowSeconds + 23 * 3600);
+  return status;
+}
+
+TEST(StatusText, OneScreenSaysItAll) {
+  EXPECT_EQ(render_status(healthy(), Console()),
+            "prod   ok   healthy   controller ctl-1, version 0.1.0, up 3m12s\n"
+            "COMPONENT   STATE   FOR     CODE   REASON\n"
+            "store       ok      1m00s   -      -\n"
+            "NODES    ONLINE   OFFLINE\n"
+            "agents   24       0\n"
+            "store      sqlite, revision 42, 3 watching\n"
+            "identity   no rotation, certificate expires in 23h00m\n");
+}
+
+TEST(StatusText, WhatIsWrongIsFirst) {
+  v1::GetStatusResponse status = healthy();
+  status.set_state(v1::HEALTH_STATE_DEGRADED);
+  status.clear_cluster();
+  const std::string text = render_status(status, Console());
+  EXPECT_TRUE(text.starts_with("(no cluster)   FAIL degraded")) << text;
+  EXPECT_TRUE(text.contains("holdfast init")) << text;
+}
+
+TEST(StatusText, WhatAControllerSaysCannotMoveTheCursor) {
+  v1::GetStatusResponse status = healthy();
+  status.set_controller("\x1b[2J");
+  status.mutable_components(0)->set_reason("\x1b[2J");
+  status.set_store("\x1b[2J");
+  EXPECT_FALSE(render_status(status, Console()).contains('\x1b'));
+}
+
+TEST(StatusText, JsonSpellsOutZeros) {
+  const std::string json = status_json(healthy());
+  for (const char* part : {"\"apiVersion\": \"holdfast.dev/v1\"", "\"kind\": \"status\"",
+                           "\"state\": \"ok\"", "\"offline\": 0", "\"phase\": \"none\""}) {
+    EXPECT_TRUE(json.contains(part)) << part << json;
+  }
+}
+
+v1::Resource agent(int64_t heard_seconds_ago) {
+  v1::Resource resource = resource::make_resource(resource::Kind::Agent, "edge-07");
+  resource.mutable_agent()->set_zone("a");
+  resource.mutable_agent()->mutable_last_heartbeat()->set_seconds(kNowSeconds - heard_seconds_ago);
+  resource.mutable_agent()->mutable_announcement()->mutable_ttl()->set_seconds(60);
+  return resource;
+}
+
+TEST(Presence, IsOnlineLateOrOffline) {
+  EXPECT_EQ(presence_text(agent(3), kNow), "online, heard 3s ago");
+  EXPECT_EQ(presence_text(agent(125), kNow), "late, heard 2m05s ago");
+  v1::Resource gone = agent(400);
+  gone.mutable_agent()->mutable_announcement()->mutable_offline_since()->set_seconds(kNowSeconds -
+                                                                                     250);
+  EXPECT_EQ(presence_text(gone, kNow), "offline for 4m10s");
+  EXPECT_EQ(presence_text(resource::make_resource(resource::Kind::Agent, "x"), kNow),
+            "never heard");
+  EXPECT_EQ(presence_text(resource::make_resource(resource::Kind::Service, "x"), kNow), "");
+}
+
+TEST(Describe, AServiceShowsTheAgentsThatCarryIt) {
+  v1::Resource service = resource::make_resource(resource::Kind::Service, "web");
+  service.mutable_metadata()->set_revision(7);
+  (*service.mutable_metadata()->mutable_labels())["tier"] = "front";
+  service.mutable_service()->add_ports()->set_port(80);
+  (*service.mutable_service()->mutable_agent_selector())["tier"] = "front";
+
+  EXPECT_EQ(render_description(service, {agent(3)}, kNow),
+            "Kind:        service\n"
+            "Name:        web\n"
+            "Labels:      tier=front\n"
+            "Revision:    7\n"
+            "Spec:\n"
+            "  ports:\n"
+            "    - port: 80\n"
+            "  agent_selector:\n"
+            "    tier: front\n"
+            "Agents:      1\n"
+            "  NAME      ZONE   STATE\n"
+            "  edge-07   a      online, heard 3s ago\n");
+  EXPECT_TRUE(render_description(service, {}, kNow).ends_with("Agents:      none carries it\n"));
+}
+
+TEST(Describe, ANodeShowsItsStateAndWhenItExpires) {
+  v1::Resource node = agent(3);
+  node.mutable_metadata()->mutable_expires()->set_seconds(kNowSeconds + 60);
+  const std::string text = render_description(node, {}, kNow);
+  EXPECT_TRUE(text.contains("State:       online, heard 3s ago\n")) << text;
+  EXPECT_TRUE(text.contains("(in 1m00s)\n")) << text;
+}
+
+TEST(Times, DurationsAreSecondsOrUnits) {
+  EXPECT_EQ(parse_duration("90").value(), 90s);
+  EXPECT_EQ(parse_duration("0.3").value(), 300ms);
+  EXPECT_EQ(parse_duration("1m30s").value(), 90s);
+  for (const char* wrong : {"", "0", "-1", "0s", "1e30", "nan", "soon", "10 s", "9999999h"}) {
+    EXPECT_FALSE(parse_duration(wrong).ok()) << wrong;
+  }
+}
+
+TEST(Times, AreToldFromNow) {
+  EXPECT_EQ(relative(kNow - 5s, kNow), "5s ago");
+  EXPECT_EQ(relative(kNow + 25h, kNow), "in 1d1h");
+  EXPECT_EQ(age(kNow + 5s, kNow), "0ms");
+  google::protobuf::Timestamp never;
+  never.set_seconds(std::numeric_limits<int64_t>::max());
+  EXPECT_TRUE(relative(to_wall(never), kNow).starts_with("in ")) << "and does not overflow";
+}
+
+}  // namespace
+}  // namespace holdfast::cli
