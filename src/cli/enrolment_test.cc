@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/private_file.h"
 #include "base/reason.h"
 #include "cli/identity_commands.h"
-#include "cli/private_file.h"
 #include "cli/profile.h"
 #include "identity/certificate.h"
 #include "support/temp_dir.h"

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "cli/private_file.h"
+#include "base/private_file.h"
 #include "cli/tls_peek.h"
 #include "identity/certificate.h"
 

@@ -4,11 +4,11 @@
 #include <filesystem>
 
 #include "base/bytes.h"
+#include "base/private_file.h"
 #include "cli/document.h"
 #include "cli/identity_commands.h"
 #include "cli/introduction.h"
 #include "cli/output.h"
-#include "cli/private_file.h"
 #include "cli/reasons.h"
 #include "cli/secrets.h"
 #include "cli/times.h"

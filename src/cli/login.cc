@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/private_file.h"
 #include "cli/identity_commands.h"
 #include "cli/introduction.h"
 #include "cli/output.h"
-#include "cli/private_file.h"
 #include "cli/profile.h"
 #include "cli/secrets.h"
 #include "cli/times.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/bytes.h"
-#include "cli/private_file.h"
+#include "base/private_file.h"
 #include "resource/encode.h"
 
 namespace holdfast::cli {

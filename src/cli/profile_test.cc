@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/private_file.h"
+#include "base/private_file.h"
 #include "cli/session.h"
 #include "support/temp_dir.h"
 

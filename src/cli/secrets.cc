@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/private_file.h"
 #include "cli/output.h"
-#include "cli/private_file.h"
 #include "cli/reasons.h"
 
 namespace holdfast::cli {

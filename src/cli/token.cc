@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/private_file.h"
 #include "cli/identity_commands.h"
 #include "cli/output.h"
-#include "cli/private_file.h"
 #include "cli/times.h"
 
 namespace holdfast::cli {

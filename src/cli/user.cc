@@ -3,10 +3,10 @@
 
 #include <cstdlib>
 
+#include "base/private_file.h"
 #include "cli/identity_commands.h"
 #include "cli/introduction.h"
 #include "cli/output.h"
-#include "cli/private_file.h"
 #include "cli/secrets.h"
 #include "cli/times.h"
 #include "resource/registry.h"
