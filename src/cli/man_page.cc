@@ -74,13 +74,23 @@ std::string command_text(const CommandTree& command, const std::string& path) {
   return out;
 }
 
+// Where a long word without spaces may go on in a new line.
+std::string breakable(std::string_view text) {
+  std::string out;
+  for (const char c : roff_text(text)) {
+    out += c;
+    if (c == ',' || c == '{') out += "\\:";
+  }
+  return out;
+}
+
 std::string key_text(const config::Key& key) {
   const std::string range = config::range_text(key);
   const std::string variable = config::environment_name(key);
   std::string out = fmt::format(".TP\n\\fB{}\\fR ({}{}{})\n{}\n", roff_text(key.path),
                                 roff_text(config::type_text(key.type)), range.empty() ? "" : ": ",
                                 roff_text(range), roff_text(key.doc));
-  out += fmt::format("Default: {}.\n", roff_text(config::default_text(key)));
+  out += fmt::format("Default: {}.\n", breakable(config::default_text(key)));
   if (!variable.empty()) out += fmt::format("Variable: {}.\n", roff_text(variable));
   out += key.needs_restart ? "A change needs a restart.\n" : "A change counts after a reload.\n";
   return out;
