@@ -30,6 +30,13 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+// "tool shows things." is "shows things" after "tool -".
+std::string without_name(std::string text, std::string_view name) {
+  if (text.starts_with(fmt::format("{} ", name))) text.erase(0, name.size() + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 std::string option_head(const CommandOption& option) {
   std::string out;
   for (const std::string& name : option.names) {
@@ -45,7 +52,7 @@ std::string option_head(const CommandOption& option) {
 std::string option_text(const CommandOption& option) {
   std::string out = fmt::format(".TP\n{}\n{}\n", option_head(option), roff_text(option.help));
   if (!option.environment.empty()) {
-    out += fmt::format("Also from \\fB{}\\fR.\n", roff_text(option.environment));
+    out += fmt::format(".br\nAlso from \\fB{}\\fR.\n", roff_text(option.environment));
   }
   return out;
 }
@@ -119,7 +126,7 @@ std::string roff_text(std::string_view text) {
 std::string command_page(const CommandTree& tree, const ManPage& page) {
   std::string out = heading(tree.name, page.section, page.version);
   out += fmt::format(".SH NAME\n{} \\- {}\n", roff_text(tree.name),
-                     roff_text(first_line(tree.summary)));
+                     roff_text(without_name(first_line(tree.summary), tree.name)));
   out += fmt::format(".SH SYNOPSIS\n{}\n", synopsis(tree, tree.name));
   if (!tree.options.empty()) out += ".SH OPTIONS\n";
   for (const CommandOption& option : tree.options) out += option_text(option);
