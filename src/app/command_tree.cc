@@ -58,8 +58,10 @@ cli::CommandTree command_tree(const CLI::App& app, const std::string& name) {
   if (out.summary.size() < description.size()) {
     out.details = description.substr(out.summary.size() + 1);
   }
+  // A command gets its parent's footer if it has none of its own.
   const std::string footer = app.get_footer();
-  if (!footer.empty()) out.details += (out.details.empty() ? "" : "\n") + footer;
+  const bool inherited = app.get_parent() != nullptr && app.get_parent()->get_footer() == footer;
+  if (!footer.empty() && !inherited) out.details += (out.details.empty() ? "" : "\n") + footer;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
     cli::CommandOption described = describe(*option);

@@ -30,6 +30,13 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+// "tool shows things." is "shows things" after "tool -".
+std::string without_name(std::string text, std::string_view name) {
+  if (text.starts_with(fmt::format("{} ", name))) text.erase(0, name.size() + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 std::string option_head(const CommandOption& option) {
   std::string out;
   for (const std::string& name : option.names) {
@@ -45,7 +52,7 @@ std::string option_head(const CommandOption& option) {
 std::string option_text(const CommandOption& option) {
   std::string out = fmt::format(".TP\n{}\n{}\n", option_head(option), roff_text(option.help));
   if (!option.environment.empty()) {
-    out += fmt::format("Also from \\fB{}\\fR.\n", roff_text(option.environment));
+    out += fmt::format(".br\nAlso from \\fB{}\\fR.\n", roff_text(option.environment));
   }
   return out;
 }
@@ -74,13 +81,23 @@ std::string command_text(const CommandTree& command, const std::string& path) {
   return out;
 }
 
+// Where a long word without spaces may go on in a new line.
+std::string breakable(std::string_view text) {
+  std::string out;
+  for (const char c : roff_text(text)) {
+    out += c;
+    if (c == ',' || c == '{') out += "\\:";
+  }
+  return out;
+}
+
 std::string key_text(const config::Key& key) {
   const std::string range = config::range_text(key);
   const std::string variable = config::environment_name(key);
   std::string out = fmt::format(".TP\n\\fB{}\\fR ({}{}{})\n{}\n", roff_text(key.path),
                                 roff_text(config::type_text(key.type)), range.empty() ? "" : ": ",
                                 roff_text(range), roff_text(key.doc));
-  out += fmt::format("Default: {}.\n", roff_text(config::default_text(key)));
+  out += fmt::format("Default: {}.\n", breakable(config::default_text(key)));
   if (!variable.empty()) out += fmt::format("Variable: {}.\n", roff_text(variable));
   out += key.needs_restart ? "A change needs a restart.\n" : "A change counts after a reload.\n";
   return out;
@@ -109,7 +126,7 @@ std::string roff_text(std::string_view text) {
 std::string command_page(const CommandTree& tree, const ManPage& page) {
   std::string out = heading(tree.name, page.section, page.version);
   out += fmt::format(".SH NAME\n{} \\- {}\n", roff_text(tree.name),
-                     roff_text(first_line(tree.summary)));
+                     roff_text(without_name(first_line(tree.summary), tree.name)));
   out += fmt::format(".SH SYNOPSIS\n{}\n", synopsis(tree, tree.name));
   if (!tree.options.empty()) out += ".SH OPTIONS\n";
   for (const CommandOption& option : tree.options) out += option_text(option);

@@ -21,7 +21,7 @@ TEST(ManPage, HasEveryCommandAndOption) {
                               .choices = {},
                               .environment = "HOLDFAST_FILE"};
   const CommandTree tree = {.name = "tool",
-                            .summary = "does things",
+                            .summary = "tool does things.",
                             .details = "Exit status: 0 ok.",
                             .subcommands = {{.name = "config",
                                              .summary = "look",

@@ -16,10 +16,10 @@ cp "$package" "$root/tmp/holdfast.deb"
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 inside() { chroot "$root" "$@"; }
 
-# Every file of the copy, without what other packages keep for themselves.
+# Every file where a package may put one, without what other packages keep for themselves.
 listing() {
-  inside find / -xdev \( -path /tmp -o -path /run -o -path /var/lib/dpkg -o -path /var/cache \
-    -o -path /var/log \) -prune -o -print | grep -vE '^/etc/(\.pwd\.lock|(passwd|group|shadow|gshadow|subuid|subgid)-?)$' | sort
+  inside find /boot /etc /opt /srv /usr /var -xdev \( -path /var/lib/dpkg -o -path /var/cache \
+    -o -path /var/log -o -path /var/tmp \) -prune -o -print | grep -vE '^/etc/(\.pwd\.lock|(passwd|group|shadow|gshadow|subuid|subgid)-?)$' | sort
 }
 accounts() { inside cat /etc/passwd /etc/group; }
 

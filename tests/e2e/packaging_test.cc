@@ -57,15 +57,16 @@ TEST(Package, HoldsWhatItPromises) {
 
 TEST(Package, InstallsUpgradesAndRemovesCleanly) {
   if (::geteuid() != 0) GTEST_SKIP() << "a throw-away root needs root";
-  const ProgramResult possible = run_program(
-      {"unshare", "-m", "bash", "-c",
-       "d=$(mktemp -d) && mount -t tmpfs tmpfs $d && mkdir $d/u $d/w $d/m && mount -t overlay "
-       "overlay -o lowerdir=/,upperdir=$d/u,workdir=$d/w $d/m"},
-      20s);
+  const TempDir dir;
+  const ProgramResult possible =
+      run_program({"unshare", "-m", "bash", "-c",
+                   "d=$0 && mount -t tmpfs tmpfs $d && mkdir $d/u $d/w $d/m && mount -t overlay "
+                   "overlay -o lowerdir=/,upperdir=$d/u,workdir=$d/w $d/m",
+                   dir.path().string()},
+                  20s);
   if (possible.exit_code != 0) {
     GTEST_SKIP() << "no throw-away root here: " << possible.output;
   }
-  const TempDir dir;
   const std::string package = make_package(dir);
   std::filesystem::create_directory(dir.path() / "work");
 
