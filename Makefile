@@ -3,10 +3,10 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup build deb demo test bench crash-test fuzz tsan format clean
+.PHONY: help setup build deb demo test bench bench-controller crash-test fuzz tsan format clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup:
 	@tools/stage setup tools/setup
@@ -28,6 +28,10 @@ bench: build ## benchmarks beside their peers; last lines are BAR name value lim
 	@tools/stage "build benchmarks" cmake --build build/release --target store_bench fanout_bench
 	@build/release/bin/store_bench
 	@build/release/bin/fanout_bench
+
+bench-controller: build ## 30,000 simulated agents against one controller, for two minutes
+	@tools/stage "build benchmark" cmake --build build/release --target controller_bench
+	@build/release/bin/controller_bench $(BENCH_FLAGS)
 
 crash-test: build ## 200 rounds of kill -9 against the SQLite store
 	@tools/stage "build crash test" cmake --build build/release --target store_crash_test

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "bars.h"
+#include "delays.h"
 #include "events/fan_out.h"
 #include "fanout_clients.h"
 

@@ -2,11 +2,6 @@
 // event carries the time its put was sent, so that every delivery knows its delay.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <string>
-
 namespace holdfast::bench {
 
 struct FanOutLoad {
@@ -21,20 +16,6 @@ struct FanOutResult {
   double p50_ms = 0;
   double p99_ms = 0;
 };
-
-// Delays in buckets 6 % wide; counted from any thread.
-class DelayHistogram {
- public:
-  void record(int64_t nanoseconds);
-  double percentile_ms(double share) const;
-  uint64_t count() const { return count_.load(); }
-
- private:
-  std::array<std::atomic<uint32_t>, 512> buckets_{};
-  std::atomic<uint64_t> count_ = 0;
-};
-
-int64_t now_nanoseconds();
 
 FanOutResult measure_holdfast(const FanOutLoad& load);
 FanOutResult measure_etcd(const FanOutLoad& load);

@@ -44,6 +44,7 @@ class AuditService {
 
  private:
   AuditService(AuditOptions options, const Clock& clock, identity::AuditChain chain);
+  Status open_file();
   void write(const identity::AuditRecord& record);
   Status append(const std::string& line);
   Status rotate();

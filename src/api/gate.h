@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "api/audit_service.h"
 #include "base/clock.h"
@@ -11,6 +13,7 @@
 #include "identity/certificate.h"
 #include "identity/permissions.h"
 #include "identity/rate_limit.h"
+#include "resource/registry.h"
 
 namespace holdfast::api {
 
@@ -29,6 +32,10 @@ struct Caller {
   std::string issuer_pin{};
   std::shared_ptr<const identity::Permissions> permissions{};
 };
+
+// What the audit says of an allowed call.
+identity::AuditRecord record_of(const Caller& caller, std::string_view verb,
+                                std::string_view object);
 
 struct GateOptions {
   identity::RateLimitOptions per_caller;
@@ -53,8 +60,18 @@ class Gate {
   Status allow(const Caller& caller, identity::Call call);
   Result<identity::Grant> allow(const Caller& caller, v1::Verb verb, resource::Kind kind,
                                 std::string_view name);
+  // As allow() refuses, for what only the resource itself shows. Always an error.
+  Status refuse_resource(const Caller& caller, v1::Verb verb, resource::Kind kind,
+                         std::string_view name);
+  // Writes it to the audit; returns `why`.
+  Status refuse(const Caller& caller, std::string_view verb, std::string_view object,
+                const Status& why);
+
+  uint64_t refused_by_rate() const { return per_caller_.refused() + per_source_.refused(); }
 
  private:
+  Result<Caller> identify(const Presented& presented);
+
   const Clock& clock_;
   AuditService& audit_;
   identity::Trust trust_;

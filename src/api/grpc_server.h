@@ -1,5 +1,5 @@
-// The controller's gRPC front: turns calls into coroutines on the loop and their results into
-// answers. Decides nothing itself.
+// The controller's gRPC listeners. A controller has two: one on its unix socket, where the file's
+// permissions are the door, and one with TLS for everyone else.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -11,57 +11,50 @@
 #include <string>
 #include <vector>
 
-#include "api/resource_service.h"
-#include "api/watch_streams.h"
+#include "api/grpc_call.h"
+#include "api/grpc_fronts.h"
+#include "base/clock.h"
 #include "base/result.h"
-#include "net/task_group.h"
 
 namespace holdfast::api {
 
 struct GrpcServerOptions {
   // "unix:/path" or "127.0.0.1:7443"; port 0 picks one.
-  std::vector<std::string> listen;
+  std::vector<std::string> listen{};
+  // A PEM file with the server's key and certificates, read again when it changes. Empty: no TLS,
+  // and every caller is local.
+  std::string identity_file{};
   int max_message_bytes = 4 << 20;
   int max_streams_per_connection = 1'024;
   size_t max_calls_in_flight = 4'096;  // further ones are answered kResourceExhausted
-};
-
-struct GrpcServerStats {
-  uint64_t calls = 0;
-  uint64_t refused_when_full = 0;
+  Duration handshake_timeout = std::chrono::seconds(10);
+  Duration idle_timeout = std::chrono::minutes(5);  // of a connection without a call
 };
 
 class GrpcServer {
  public:
-  // Listens when it returns. The references outlive the server.
+  // Listens when it returns.
   static Result<std::unique_ptr<GrpcServer>> start(const asio::any_io_executor& loop,
                                                    GrpcServerOptions options,
-                                                   ResourceService& resources,
-                                                   WatchStreams& watches);
+                                                   const GrpcServices& services);
   ~GrpcServer();
 
   // The TCP ports bound, in the order of `listen`; 0 for a unix socket.
   const std::vector<int>& ports() const { return ports_; }
-  const GrpcServerStats& stats() const { return stats_; }
-  // Refuses new calls, ends the running ones within a second, returns when gRPC is done.
+  const CallStats& stats() const { return room_.stats(); }
+  // Refuses new calls, ends the running ones within a second, returns when gRPC is done. Requires:
+  // the streams were told to end.
   asio::awaitable<void> stop();
 
  private:
-  class Resources;
-  class Events;
   GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions options,
-             ResourceService& resources, WatchStreams& watches);
+             const GrpcServices& services);
   Status listen();
-  void note_failure(const Status& status);
 
   asio::any_io_executor loop_;
   GrpcServerOptions options_;
-  GrpcServerStats stats_;
-  Status last_failure_;
-  WatchStreams& watches_;
-  net::TaskGroup calls_;
-  std::unique_ptr<Resources> resources_;
-  std::unique_ptr<Events> events_;
+  CallRoom room_;
+  std::vector<std::unique_ptr<grpc::Service>> fronts_;
   std::vector<int> ports_;
   std::unique_ptr<grpc::Server> server_;
 };

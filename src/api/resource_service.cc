@@ -7,11 +7,13 @@
 #include "api/page_token.h"
 #include "base/bytes.h"
 #include "resource/field_path.h"
+#include "resource/proto_time.h"
 #include "resource/validation.h"
 
 namespace holdfast::api {
 namespace {
 
+using identity::Grant;
 using store::Operation;
 using store::Precondition;
 
@@ -44,17 +46,12 @@ Status in_resource_words(const Status& status, std::string_view kind, std::strin
   }
 }
 
-bool labels_match(const v1::Resource& resource, const v1::ListRequest& request) {
+bool labels_match(const v1::Resource& resource, const auto& all_wanted) {
   const auto& labels = resource.metadata().labels();
-  return std::ranges::all_of(request.labels(), [&](const auto& wanted) {
+  return std::ranges::all_of(all_wanted, [&](const auto& wanted) {
     const auto found = labels.find(wanted.first);
     return found != labels.end() && found->second == wanted.second;
   });
-}
-
-WallTime to_wall_time(const google::protobuf::Timestamp& stamp) {
-  return WallTime(std::chrono::seconds(stamp.seconds()) +
-                  std::chrono::milliseconds(stamp.nanos() / 1'000'000));
 }
 
 }  // namespace
@@ -69,17 +66,32 @@ Result<v1::Resource> decode_item(const store::Item& item) {
   return resource;
 }
 
-asio::awaitable<Result<v1::Resource>> ResourceService::get(v1::GetRequest request) {
+asio::awaitable<Result<v1::Resource>> ResourceService::get(Caller caller, v1::GetRequest request) {
+  CO_TRY(const resource::Kind kind, known_kind(request.kind()));
+  CO_TRY(const Grant grant, gate_.allow(caller, v1::VERB_GET, kind, request.name()));
+  if (request.with_secrets()) CO_TRY_OK(allow_secrets(caller, v1::VERB_GET, kind));
   CO_TRY(std::string key, key_of(request.kind(), request.name()));
   const Result<store::Item> item = co_await store_.get(std::move(key));
   if (!item.ok()) co_return in_resource_words(item.status(), request.kind(), request.name());
   CO_TRY(v1::Resource resource, decode_item(*item));
+  if (!covers(grant, resource)) {
+    co_return gate_.refuse_resource(caller, v1::VERB_GET, kind, request.name());
+  }
   if (request.with_secrets()) co_return resource;
   co_return resource::without_secrets(std::move(resource));
 }
 
-asio::awaitable<Result<v1::ListResponse>> ResourceService::list(v1::ListRequest request) {
+Status ResourceService::allow_secrets(const Caller& caller, v1::Verb verb, resource::Kind kind) {
+  if (caller.permissions->sees_secrets(caller.identity, kind)) return absl::OkStatus();
+  if (resource::info(kind).secret_paths.empty()) return absl::OkStatus();
+  return gate_.refuse_resource(caller, verb, kind, "");
+}
+
+asio::awaitable<Result<v1::ListResponse>> ResourceService::list(Caller caller,
+                                                                v1::ListRequest request) {
   CO_TRY(const resource::Kind kind, known_kind(request.kind()));
+  CO_TRY(const Grant grant, gate_.allow(caller, v1::VERB_LIST, kind, ""));
+  if (request.with_secrets()) CO_TRY_OK(allow_secrets(caller, v1::VERB_LIST, kind));
   store::KeyRange range = store::prefix_range(resource::kind_prefix(kind));
   PageToken position;
   if (!request.page_token().empty()) {
@@ -91,7 +103,8 @@ asio::awaitable<Result<v1::ListResponse>> ResourceService::list(v1::ListRequest 
   }
   const uint32_t asked = request.page_size() == 0 ? limits_.default_page_size : request.page_size();
   const size_t page_size = std::min(asked, limits_.max_page_size);
-  const size_t limit = request.labels().empty() ? page_size : limits_.max_scanned_per_page;
+  const bool filtered = !request.labels().empty() || !grant.only_services.empty();
+  const size_t limit = filtered ? limits_.max_scanned_per_page : page_size;
   CO_TRY(const store::RangeResult found, co_await store_.range({std::move(range), limit}));
 
   v1::ListResponse response;
@@ -101,7 +114,7 @@ asio::awaitable<Result<v1::ListResponse>> ResourceService::list(v1::ListRequest 
   for (size_t i = 0; i < found.items.size(); ++i) {
     CO_TRY(v1::Resource resource, decode_item(found.items[i]));
     position.last_name = resource.metadata().name();
-    if (!labels_match(resource, request)) continue;
+    if (!labels_match(resource, request.labels()) || !covers(grant, resource)) continue;
     bytes += found.items[i].value.size();
     if (!request.with_secrets()) resource = resource::without_secrets(std::move(resource));
     *response.add_resources() = std::move(resource);
@@ -118,19 +131,80 @@ asio::awaitable<Result<v1::ListResponse>> ResourceService::list(v1::ListRequest 
   co_return response;
 }
 
-asio::awaitable<Result<v1::Resource>> ResourceService::create(v1::WriteRequest request) {
-  co_return co_await write(std::move(request), Precondition::Absent);
+asio::awaitable<Result<v1::Resource>> ResourceService::create(Caller caller,
+                                                              v1::WriteRequest request) {
+  co_return co_await write(std::move(caller), std::move(request), Precondition::Absent);
 }
 
-asio::awaitable<Result<v1::Resource>> ResourceService::update(v1::WriteRequest request) {
-  co_return co_await write(std::move(request), Precondition::Present);
+asio::awaitable<Result<v1::Resource>> ResourceService::update(Caller caller,
+                                                              v1::WriteRequest request) {
+  co_return co_await write(std::move(caller), std::move(request), Precondition::Present);
 }
 
-asio::awaitable<Result<v1::Resource>> ResourceService::upsert(v1::WriteRequest request) {
-  co_return co_await write(std::move(request), Precondition::None);
+asio::awaitable<Result<v1::Resource>> ResourceService::upsert(Caller caller,
+                                                              v1::WriteRequest request) {
+  co_return co_await write(std::move(caller), std::move(request), Precondition::None);
 }
 
-asio::awaitable<Result<v1::Resource>> ResourceService::write(v1::WriteRequest request,
+asio::awaitable<Status> ResourceService::allow_change(const Caller& caller, v1::Verb verb,
+                                                      Operation& operation,
+                                                      const resource::StoreKey& key) {
+  CO_TRY(const Grant grant, gate_.allow(caller, verb, key.kind, key.name));
+  if (grant.only_services.empty()) co_return absl::OkStatus();
+  // What is there now decides too, and must still be there when the change is made.
+  const Result<store::Item> item = co_await store_.get(operation.key);
+  if (absl::IsNotFound(item.status())) {
+    if (operation.precondition == Precondition::None) operation.precondition = Precondition::Absent;
+    co_return absl::OkStatus();
+  }
+  CO_TRY_OK(item.status());
+  CO_TRY(const v1::Resource current, decode_item(*item));
+  if (!covers(grant, current)) {
+    co_return gate_.refuse_resource(caller, verb, key.kind, key.name);
+  }
+  if (operation.precondition == Precondition::None ||
+      operation.precondition == Precondition::Present) {
+    operation.precondition = Precondition::Revision;
+    operation.revision = item->revision;
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Status> ResourceService::allow_write(const Caller& caller,
+                                                     const v1::Resource& resource,
+                                                     resource::Kind kind, Operation& operation) {
+  const std::string& name = resource.metadata().name();
+  const bool may_create = operation.precondition == Precondition::Absent ||
+                          operation.precondition == Precondition::None;
+  const bool may_update = operation.precondition != Precondition::Absent;
+  for (const v1::Verb verb : {v1::VERB_CREATE, v1::VERB_UPDATE}) {
+    if (verb == v1::VERB_CREATE ? !may_create : !may_update) continue;
+    CO_TRY(const Grant grant, gate_.allow(caller, verb, kind, name));
+    if (!covers(grant, resource)) co_return gate_.refuse_resource(caller, verb, kind, name);
+  }
+  if (!may_update) co_return absl::OkStatus();
+  co_return co_await allow_change(caller, v1::VERB_UPDATE, operation, {kind, name});
+}
+
+asio::awaitable<Status> ResourceService::keep_secrets(v1::Resource& resource, resource::Kind kind,
+                                                      Operation& operation) {
+  if (resource::info(kind).secret_paths.empty() || operation.precondition == Precondition::Absent) {
+    co_return absl::OkStatus();
+  }
+  const Result<store::Item> item = co_await store_.get(operation.key);
+  if (absl::IsNotFound(item.status())) co_return absl::OkStatus();
+  CO_TRY_OK(item.status());
+  CO_TRY(const v1::Resource current, decode_item(*item));
+  resource = resource::with_secrets_of(current, std::move(resource));
+  if (operation.precondition != Precondition::Revision) {
+    operation.precondition = Precondition::Revision;
+    operation.revision = item->revision;
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Result<v1::Resource>> ResourceService::write(Caller caller,
+                                                             v1::WriteRequest request,
                                                              Precondition precondition) {
   v1::Resource& resource = *request.mutable_resource();
   const std::optional<resource::Kind> kind = resource::kind_of(resource);
@@ -139,7 +213,6 @@ asio::awaitable<Result<v1::Resource>> ResourceService::write(v1::WriteRequest re
         "resource.body: empty, or of a kind that this controller does not have");
   }
   if (resource.kind().empty()) resource.set_kind(std::string(resource::info(*kind).name));
-  CO_TRY_OK(resource::validate(resource));
 
   Operation operation;
   operation.key = resource::store_key(*kind, resource.metadata().name());
@@ -148,36 +221,53 @@ asio::awaitable<Result<v1::Resource>> ResourceService::write(v1::WriteRequest re
   if (operation.revision != 0 && precondition != Precondition::Absent) {
     operation.precondition = Precondition::Revision;
   }
+  CO_TRY_OK(co_await allow_write(caller, resource, *kind, operation));
+  CO_TRY_OK(resource::validate(resource));
+  CO_TRY_OK(co_await keep_secrets(resource, *kind, operation));
   resource.mutable_metadata()->clear_revision();
   if (resource.metadata().has_expires()) {
-    operation.expires = to_wall_time(resource.metadata().expires());
+    operation.expires = resource::to_wall_time(resource.metadata().expires());
   }
   operation.value = resource.SerializeAsString();
 
-  std::vector<Operation> operations;
-  operations.push_back(std::move(operation));
-  const Result<store::Revision> revision = co_await store_.commit(std::move(operations));
-  if (!revision.ok()) {
-    co_return in_resource_words(revision.status(), resource.kind(), resource.metadata().name());
-  }
-  resource.mutable_metadata()->set_revision(*revision);
+  const std::string_view verb = precondition == Precondition::Absent    ? "create"
+                                : precondition == Precondition::Present ? "update"
+                                                                        : "upsert";
+  CO_TRY(const store::Revision revision,
+         co_await commit(std::move(caller), verb, std::move(operation),
+                         {*kind, resource.metadata().name()}));
+  resource.mutable_metadata()->set_revision(revision);
   co_return resource::without_secrets(std::move(resource));
 }
 
-asio::awaitable<Result<v1::DeleteResponse>> ResourceService::remove(v1::DeleteRequest request) {
-  Operation operation;
-  operation.type = Operation::Type::Delete;
-  CO_TRY(operation.key, key_of(request.kind(), request.name()));
-  operation.precondition = request.revision() != 0 ? Precondition::Revision : Precondition::Present;
-  operation.revision = request.revision();
+asio::awaitable<Result<store::Revision>> ResourceService::commit(Caller caller,
+                                                                 std::string_view verb,
+                                                                 Operation operation,
+                                                                 resource::StoreKey key) {
+  const std::string_view kind = resource::info(key.kind).name;
   std::vector<Operation> operations;
   operations.push_back(std::move(operation));
   const Result<store::Revision> revision = co_await store_.commit(std::move(operations));
-  if (!revision.ok()) {
-    co_return in_resource_words(revision.status(), request.kind(), request.name());
-  }
+  if (!revision.ok()) co_return in_resource_words(revision.status(), kind, key.name);
+  audit_.change(record_of(caller, verb, fmt::format("{}/{}", kind, key.name)));
+  co_return *revision;
+}
+
+asio::awaitable<Result<v1::DeleteResponse>> ResourceService::remove(Caller caller,
+                                                                    v1::DeleteRequest request) {
+  CO_TRY(const resource::Kind kind, known_kind(request.kind()));
+  const resource::StoreKey key{kind, request.name()};
+  Operation operation;
+  operation.type = Operation::Type::Delete;
+  CO_TRY_OK(gate_.allow(caller, v1::VERB_DELETE, kind, request.name()).status());
+  CO_TRY(operation.key, key_of(request.kind(), request.name()));
+  operation.precondition = request.revision() != 0 ? Precondition::Revision : Precondition::Present;
+  operation.revision = request.revision();
+  CO_TRY_OK(co_await allow_change(caller, v1::VERB_DELETE, operation, key));
+  CO_TRY(const store::Revision revision,
+         co_await commit(std::move(caller), "delete", std::move(operation), key));
   v1::DeleteResponse response;
-  response.set_revision(*revision);
+  response.set_revision(revision);
   co_return response;
 }
 

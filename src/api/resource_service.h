@@ -1,9 +1,11 @@
 // Get, list, create, update, upsert and delete over the store: what every way into the controller
-// (gRPC now, HTTP later) answers with. Knows resources and keys; knows no transport.
+// (gRPC, HTTP) answers with. Checks what the caller may and writes the audit; knows no transport.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 
+#include "api/audit_service.h"
+#include "api/gate.h"
 #include "base/result.h"
 #include "holdfast/v1/api.pb.h"
 #include "resource/registry.h"
@@ -22,20 +24,35 @@ struct ResourceLimits {
 
 class ResourceService {
  public:
-  ResourceService(store::Store& store, ResourceLimits limits) : store_(store), limits_(limits) {}
+  ResourceService(store::Store& store, Gate& gate, AuditService& audit, ResourceLimits limits)
+      : store_(store), gate_(gate), audit_(audit), limits_(limits) {}
 
-  asio::awaitable<Result<v1::Resource>> get(v1::GetRequest request);
-  asio::awaitable<Result<v1::ListResponse>> list(v1::ListRequest request);
-  asio::awaitable<Result<v1::Resource>> create(v1::WriteRequest request);
-  asio::awaitable<Result<v1::Resource>> update(v1::WriteRequest request);
-  asio::awaitable<Result<v1::Resource>> upsert(v1::WriteRequest request);
-  asio::awaitable<Result<v1::DeleteResponse>> remove(v1::DeleteRequest request);
+  asio::awaitable<Result<v1::Resource>> get(Caller caller, v1::GetRequest request);
+  asio::awaitable<Result<v1::ListResponse>> list(Caller caller, v1::ListRequest request);
+  asio::awaitable<Result<v1::Resource>> create(Caller caller, v1::WriteRequest request);
+  asio::awaitable<Result<v1::Resource>> update(Caller caller, v1::WriteRequest request);
+  asio::awaitable<Result<v1::Resource>> upsert(Caller caller, v1::WriteRequest request);
+  asio::awaitable<Result<v1::DeleteResponse>> remove(Caller caller, v1::DeleteRequest request);
 
  private:
-  asio::awaitable<Result<v1::Resource>> write(v1::WriteRequest request,
+  Status allow_secrets(const Caller& caller, v1::Verb verb, resource::Kind kind);
+  // Whether the caller may make this change; ties the operation to what was looked at.
+  asio::awaitable<Status> allow_write(const Caller& caller, const v1::Resource& resource,
+                                      resource::Kind kind, store::Operation& operation);
+  asio::awaitable<Status> allow_change(const Caller& caller, v1::Verb verb,
+                                       store::Operation& operation, const resource::StoreKey& key);
+  // Who changes a resource need not know its secrets: those not given stay as they are.
+  asio::awaitable<Status> keep_secrets(v1::Resource& resource, resource::Kind kind,
+                                       store::Operation& operation);
+  asio::awaitable<Result<v1::Resource>> write(Caller caller, v1::WriteRequest request,
                                               store::Precondition precondition);
+  asio::awaitable<Result<store::Revision>> commit(Caller caller, std::string_view verb,
+                                                  store::Operation operation,
+                                                  resource::StoreKey key);
 
   store::Store& store_;
+  Gate& gate_;
+  AuditService& audit_;
   ResourceLimits limits_;
 };
 

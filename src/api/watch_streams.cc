@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "api/watch_access.h"
 #include "base/check.h"
+#include "base/reason.h"
 #include "rpc/status.h"
 
 namespace holdfast::api {
@@ -40,7 +42,8 @@ Result<events::WatchRequest> parse(const grpc::ByteBuffer& bytes,
 // gRPC is done with the stream.
 class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  explicit Stream(WatchStreams& owner) : owner_(owner), guard_(owner.loop_) {}
+  Stream(WatchStreams& owner, Presented from)
+      : presented(std::move(from)), owner_(owner), guard_(owner.loop_) {}
 
   void OnWriteDone(bool ok) override {
     asio::post(owner_.loop_, [this, ok] { owner_.on_write_done(*this, ok); });
@@ -59,18 +62,21 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
   bool writing = false;
   bool finished = false;
   grpc::ByteBuffer buffer;
+  const Presented presented;
+  std::optional<WallTime> expires{};  // of the caller's certificate
 
  private:
   WatchStreams& owner_;
   asio::executor_work_guard<asio::any_io_executor> guard_;
 };
 
-WatchStreams::WatchStreams(const asio::any_io_executor& loop, store::Store& store,
-                           events::FanOut& fan_out, const Clock& clock, WatchStreamsOptions options)
+WatchStreams::WatchStreams(const asio::any_io_executor& loop, Parts parts,
+                           WatchStreamsOptions options)
     : loop_(loop),
-      store_(store),
-      fan_out_(fan_out),
-      clock_(clock),
+      store_(parts.store),
+      fan_out_(parts.fan_out),
+      gate_(parts.gate),
+      clock_(parts.clock),
       options_(options),
       pace_(options.pace),
       next_round_(loop),
@@ -80,8 +86,9 @@ WatchStreams::~WatchStreams() {
   HF_CHECK(streams_.empty(), "streams end before their owner");
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchStreams::open(const grpc::ByteBuffer* request) {
-  auto stream = std::make_unique<Stream>(*this);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchStreams::open(Presented presented,
+                                                               const grpc::ByteBuffer* request) {
+  auto stream = std::make_unique<Stream>(*this, std::move(presented));
   Stream* raw = stream.get();
   asio::post(loop_, [this, stream = std::move(stream),
                      parsed = parse(*request, options_.limits)]() mutable {
@@ -90,12 +97,16 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchStreams::open(const grpc::ByteB
   return raw;
 }
 
-void WatchStreams::start(std::unique_ptr<Stream> owned,
-                         const Result<events::WatchRequest>& request) {
+void WatchStreams::start(std::unique_ptr<Stream> owned, const Result<events::WatchRequest>& asked) {
   Stream& stream = *owned;
   streams_.emplace(&stream, std::move(owned));
   if (shut_down_) return finish(stream, absl::UnavailableError("the controller is stopping"));
+  const Result<Caller> caller = gate_.admit(stream.presented, "watch");
+  if (!caller.ok()) return finish(stream, caller.status());
+  if (!asked.ok()) return finish(stream, asked.status());
+  const Result<events::WatchRequest> request = authorise_watch(gate_, *caller, *asked);
   if (!request.ok()) return finish(stream, request.status());
+  if (!stream.presented.local) stream.expires = caller->expires;
   // A client may know of a revision before its event comes by here.
   if (request->after_revision <= fan_out_.latest()) return add(stream, *request);
   stream.starting = true;
@@ -183,6 +194,17 @@ void WatchStreams::finish(Stream& stream, const Status& status) {
     fan_out_.remove(stream.watcher);
   }
   stream.Finish(rpc::to_grpc(status));
+}
+
+void WatchStreams::end_expired(WallTime now) {
+  std::vector<Stream*> ended;
+  for (const auto& [stream, owned] : streams_) {
+    if (stream->expires && *stream->expires <= now) ended.push_back(stream);
+  }
+  for (Stream* stream : ended) {
+    finish(*stream, coded(absl::StatusCode::kUnauthenticated, "HF5003",
+                          "the certificate has expired; renew it and watch again"));
+  }
 }
 
 void WatchStreams::forget(Stream& stream) {

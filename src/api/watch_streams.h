@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "api/gate.h"
 #include "base/clock.h"
 #include "events/fan_out.h"
 #include "events/pace.h"
@@ -35,23 +36,32 @@ struct WatchStreamsOptions {
 
 class WatchStreams {
  public:
-  WatchStreams(const asio::any_io_executor& loop, store::Store& store, events::FanOut& fan_out,
-               const Clock& clock, WatchStreamsOptions options);
+  // All outlive the streams.
+  struct Parts {
+    store::Store& store;
+    events::FanOut& fan_out;
+    Gate& gate;
+    const Clock& clock;
+  };
+  WatchStreams(const asio::any_io_executor& loop, Parts parts, WatchStreamsOptions options);
   // Requires: the server was shut down and the loop ran dry since.
   ~WatchStreams();
 
   // Called by gRPC, on any thread.
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* open(const grpc::ByteBuffer* request);
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* open(Presented presented,
+                                                   const grpc::ByteBuffer* request);
 
   // Lets these watchers take what is due to them.
   void wake(const std::vector<events::WatcherId>& ids);
+  // Ends the streams of callers whose certificate no longer holds.
+  void end_expired(WallTime now);
   // Ends every stream and refuses new ones.
   asio::awaitable<void> shut_down();
   size_t size() const { return streams_.size(); }
 
  private:
   class Stream;
-  void start(std::unique_ptr<Stream> stream, const Result<events::WatchRequest>& request);
+  void start(std::unique_ptr<Stream> stream, const Result<events::WatchRequest>& asked);
   asio::awaitable<void> add_at_latest(Stream& stream, events::WatchRequest request);
   void add(Stream& stream, const events::WatchRequest& request);
   void make_due(Stream& stream);
@@ -65,6 +75,7 @@ class WatchStreams {
   asio::any_io_executor loop_;
   store::Store& store_;
   events::FanOut& fan_out_;
+  Gate& gate_;
   const Clock& clock_;
   WatchStreamsOptions options_;
   events::Pace pace_;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <boost/asio/ip/address.hpp>
 #include <csignal>
 #include <filesystem>
 
+#include "app/listen_address.h"
 #include "base/log.h"
+#include "base/private_file.h"
+#include "identity/rotation.h"
+#include "resource/proto_time.h"
 #include "store/etcd_store.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
@@ -16,26 +18,10 @@
 namespace holdfast::app {
 namespace {
 
-constexpr size_t kExpireAtOnce = 128;
+using resource::Kind;
 
-// Without certificates, only what cannot be reached from another machine.
-Status check_loopback(const std::string& address) {
-  std::string host = address.substr(0, address.rfind(':'));
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const std::string port = address.substr(std::min(address.size(), address.rfind(':') + 1));
-  const bool port_ok = !port.empty() && port.size() <= 5 &&
-                       port.find_first_not_of("0123456789") == std::string::npos &&
-                       std::stoi(port) <= 65535;
-  boost::system::error_code error;
-  const asio::ip::address parsed = asio::ip::make_address(host, error);
-  if (port_ok && !error && parsed.is_loopback()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(fmt::format(
-      "--listen {}: only loopback addresses (127.0.0.1:PORT, [::1]:PORT) can be served without "
-      "certificates; PORT is 0 to 65535",
-      address));
-}
+constexpr size_t kExpireAtOnce = 128;
+constexpr Duration kTick = std::chrono::seconds(1);
 
 Status make_data_dir(const std::string& path) {
   if (path.empty()) return absl::InvalidArgumentError("name a folder with --data-dir");
@@ -66,46 +52,226 @@ Result<std::unique_ptr<store::Store>> open_store(const asio::any_io_executor& lo
   return std::make_unique<store::EtcdStore>(loop, options.etcd, clock);
 }
 
+std::string_view name_of(StoreType type) {
+  return type == StoreType::Sqlite ? "sqlite" : type == StoreType::Etcd ? "etcd" : "memory";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Controller>> Controller::start(asio::io_context& loop, const Clock& clock,
                                                       ControllerOptions options) {
-  for (const std::string& address : options.listen) TRY_OK(check_loopback(address));
+  for (const std::string& address : options.listen) TRY_OK(check_can_listen(address));
   TRY_OK(make_data_dir(options.data_dir));
   TRY(store::FileLock lock, store::FileLock::acquire(options.data_dir + "/controller"));
   TRY(std::unique_ptr<store::Store> store, open_store(loop.get_executor(), options, clock));
-  std::unique_ptr<Controller> controller(
-      new Controller(loop, clock, std::move(options), std::move(lock), std::move(store)));
+  options.audit.path = options.data_dir + "/audit.log";
+  TRY(std::unique_ptr<api::AuditService> audit, api::AuditService::open(options.audit, clock));
+  std::unique_ptr<Controller> controller(new Controller(
+      loop, clock, std::move(options), {std::move(lock), std::move(store), std::move(audit)}));
   TRY_OK(controller->listen());
   return controller;
 }
 
 Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options,
-                       store::FileLock lock, std::unique_ptr<store::Store> store)
+                       Opened opened)
     : loop_(loop.get_executor()),
       clock_(clock),
       options_(std::move(options)),
-      lock_(std::move(lock)),
-      store_(std::move(store)),
+      started_(clock.wall_now()),
+      lock_(std::move(opened.lock)),
+      store_(std::move(opened.store)),
+      audit_(std::move(opened.audit)),
+      health_(options_.health),
       fan_out_(options_.fan_out, api::every_kind()),
-      resources_(*store_, options_.resource_limits),
-      watches_(loop_, *store_, fan_out_, clock_, options_.watches),
-      feed_(*store_, fan_out_, clock_, [this](const auto& ids) { watches_.wake(ids); }, {}),
+      gate_(clock_, *audit_, options_.gate),
+      resources_(*store_, gate_, *audit_, options_.resource_limits),
+      watches_(loop_, {*store_, fan_out_, gate_, clock_}, options_.watches),
+      health_streams_(loop_, gate_, {}),
+      feed_(*store_, fan_out_, clock_,
+            [this](const auto& ids) {
+              watches_.wake(ids);
+              web_.wake(ids);
+            },
+            {}),
+      authority_(gate_, clock_,
+                 {.controller_name = options_.name,
+                  .zone = options_.zone,
+                  .hosts = options_.hosts,
+                  .node_certificate_ttl = options_.identity.node_certificate_ttl},
+                 [this](const auto& certificate) { on_certificate(certificate); }),
+      identity_({*store_, gate_, *audit_, authority_, clock_}, options_.identity),
+      presence_(loop_, *store_, clock_, options_.presence,
+                {.fill_response = [this](const auto& request,
+                                         auto& response) { fill_response(request, response); },
+                 .on_write = [this](const Status& status) { report("store", status); }}),
+      nodes_({gate_, presence_, authority_, fan_out_, health_, clock_},
+             {.controller_name = options_.name,
+              .version = options_.version,
+              .store = std::string(name_of(options_.store)),
+              .started = started_,
+              .service_config = options_.service_config}),
+      registry_({.version = options_.version}),
+      web_(loop_, {fan_out_, health_, registry_, clock_}, backend(),
+           {.http = {.max_connections = options_.max_http_connections}}),
       tasks_(loop_) {}
 
 Status Controller::listen() {
-  std::vector<std::string> listen = {fmt::format("unix:{}/holdfast.sock", options_.data_dir)};
-  listen.insert(listen.end(), options_.listen.begin(), options_.listen.end());
-  TRY(server_, api::GrpcServer::start(loop_, {.listen = listen}, resources_, watches_));
-  for (size_t i = 0; i < listen.size(); ++i) {
-    const std::string host = listen[i].substr(0, listen[i].rfind(':'));
-    const bool unix_socket = listen[i].starts_with("unix:");
-    addresses_.push_back(unix_socket ? listen[i] : fmt::format("{}:{}", host, server_->ports()[i]));
+  for (const char* component : {"store", "events", "audit", "identity"}) {
+    health_.expect(component, clock_.now());
   }
+  api::GrpcServerOptions local = options_.grpc;
+  local.listen = {fmt::format("unix:{}/holdfast.sock", options_.data_dir)};
+  addresses_ = local.listen;
+  TRY(local_server_, api::GrpcServer::start(loop_, std::move(local), services()));
+  TRY_OK(listen_http());
+  follow_identity();
+  presence_.start();
   tasks_.spawn(feed_.run());
   tasks_.spawn(feed_.watch_deadlines());
+  tasks_.spawn(heartbeat());
+  tasks_.spawn(tick());
   tasks_.spawn(expire_items());
   return absl::OkStatus();
+}
+
+Status Controller::listen_http() {
+  TRY_OK(web_.listen({.address = fmt::format("unix:{}/http.sock", options_.data_dir)}).status());
+  if (!options_.http_listen.empty()) {
+    TRY(const std::string api, web_.listen({.address = options_.http_listen, .tls = true}));
+    log::info("serving HTTPS", {{"address", api}});
+  }
+  if (options_.health_listen.empty()) return absl::OkStatus();
+  TRY(const std::string health, web_.listen({.address = options_.health_listen}));
+  log::info("serving health and metrics", {{"address", health}});
+  return absl::OkStatus();
+}
+
+void Controller::follow_identity() {
+  for (const Kind kind : {Kind::Role, Kind::User, Kind::CertAuthority}) {
+    follows_.emplace_back(
+        *store_, resource::kind_prefix(kind),
+        api::FollowHandlers{
+            .on_reset = [this, kind](std::vector<store::Item> items,
+                                     store::Revision) { authority_.on_reset(kind, items); },
+            .on_change = [this](const store::Change& change) { authority_.on_change(change); }});
+    tasks_.spawn(follows_.back().run());
+  }
+}
+
+// The first one opens the doors; gRPC reads the file again when it changes.
+void Controller::on_certificate(const api::ServerCertificate& certificate) {
+  identity_written_ =
+      write_private_file(identity_file(), certificate.private_key_pem + certificate.chain_pem);
+  const Status https = web_.set_tls(certificate.chain_pem, certificate.private_key_pem);
+  if (!https.ok()) log::error("HTTPS keeps its old certificate", {{"why", https.ToString()}});
+  log::info("certificate made", {{"expires", to_rfc3339(certificate.expires)}});
+  report("identity", identity_status());
+}
+
+// Tries again whatever did not work; there is nothing to do before `holdfast init`.
+Status Controller::identity_status() {
+  TRY_OK(authority_.status());
+  const std::optional<api::ServerCertificate>& certificate = authority_.certificate();
+  if (!certificate) return absl::OkStatus();
+  if (!identity_written_.ok()) {
+    identity_written_ =
+        write_private_file(identity_file(), certificate->private_key_pem + certificate->chain_pem);
+    TRY_OK(identity_written_);
+  }
+  if (tls_server_ != nullptr || options_.listen.empty()) return absl::OkStatus();
+  return listen_with_tls();
+}
+
+Status Controller::listen_with_tls() {
+  api::GrpcServerOptions secured = options_.grpc;
+  secured.listen = options_.listen;
+  secured.identity_file = identity_file();
+  TRY(tls_server_, api::GrpcServer::start(loop_, std::move(secured), services()));
+  for (size_t i = 0; i < options_.listen.size(); ++i) {
+    addresses_.push_back(with_port(options_.listen[i], tls_server_->ports()[i]));
+    log::info("serving with TLS", {{"address", addresses_.back()}});
+  }
+  return absl::OkStatus();
+}
+
+void Controller::report(const std::string& component, const Status& status) {
+  const health::State before = health_.state();
+  if (status.ok()) {
+    health_.report_ok(component, clock_.now());
+  } else {
+    health_.report_error(component, status, clock_.now());
+  }
+  const health::State now = health_.state();
+  health_streams_.set_serving(now == health::State::Ok);
+  if (now == before) return;
+  const auto level = now == health::State::Degraded ? log::warn : log::info;
+  level("health changed", {{"from", health::to_string(before)},
+                           {"to", health::to_string(now)},
+                           {"component", component},
+                           {"why", std::string(status.message())}});
+}
+
+void Controller::on_configuration(const Status& status) {
+  report("configuration", status);
+}
+
+void Controller::fill_response(const v1::AnnounceRequest& request,
+                               v1::AnnounceResponse& response) const {
+  const Result<v1::CertAuthority> authority = authority_.authority();
+  if (!authority.ok()) return;
+  const Result<std::vector<std::string>> pins = identity::trusted_pins(*authority);
+  if (!pins.ok()) return;
+  const std::set<std::string> trusted(pins->begin(), pins->end());
+  const std::set<std::string> known(request.trusted_pins().begin(), request.trusted_pins().end());
+  if (trusted != known) response.set_ca_pem(identity::trusted_pem(*authority));
+  response.set_renew_certificate(identity::should_renew(*authority, request.issuer_pin()));
+}
+
+v1::AnnounceRequest Controller::own_announcement() const {
+  v1::AnnounceRequest request;
+  *request.mutable_resource() = resource::make_resource(Kind::Controller, options_.name);
+  v1::Controller& self = *request.mutable_resource()->mutable_controller();
+  const std::string address = addresses_.size() > 1 ? addresses_[1] : "";
+  self.set_address(options_.advertise.empty() ? address : options_.advertise);
+  self.set_version(options_.version);
+  self.set_zone(options_.zone);
+  *self.mutable_started() = resource::to_proto(started_);
+  if (!authority_.certificate()) return request;
+  request.set_issuer_pin(authority_.certificate()->issuer_pin);
+  const Result<v1::Authority> facts = authority_.facts();
+  if (facts.ok()) *request.mutable_trusted_pins() = facts->pins();
+  return request;
+}
+
+// How the controller knows that its store works: it writes that it is there, in bounded time.
+asio::awaitable<void> Controller::heartbeat() {
+  for (;;) {
+    const WallTime expires =
+        authority_.certificate() ? authority_.certificate()->expires : WallTime();
+    const Result<v1::AnnounceResponse> announced =
+        co_await presence_.announce(own_announcement(), expires);
+    if (!announced.ok() && !absl::IsCancelled(announced.status())) {
+      report("store", announced.status());
+    }
+    const Duration next =
+        announced.ok() ? resource::to_duration(announced->next_in()) : Duration(kTick);
+    const bool slept = co_await net::pause(next);
+    if (!slept) co_return;
+  }
+}
+
+asio::awaitable<void> Controller::tick() {
+  for (;;) {
+    const bool slept = co_await net::pause(kTick);
+    if (!slept) co_return;
+    update_metrics();
+    audit_->on_tick();
+    authority_.on_tick();
+    watches_.end_expired(clock_.wall_now());
+    report("audit", audit_->status());
+    if (fan_out_.initialised()) report("events", absl::OkStatus());
+    report("identity", identity_status());
+  }
 }
 
 asio::awaitable<void> Controller::expire_items() {
@@ -129,8 +295,19 @@ asio::awaitable<void> Controller::expire_items() {
 }
 
 asio::awaitable<void> Controller::stop() {
-  co_await server_->stop();
+  health_streams_.shut_down();
+  co_await watches_.shut_down();
+  co_await web_.stop();
+  co_await local_server_->stop();
+  if (tls_server_ != nullptr) co_await tls_server_->stop();
+  v1::GoodbyeRequest goodbye;
+  goodbye.set_kind("controller");
+  goodbye.set_name(options_.name);
+  const Result<v1::GoodbyeResponse> said = co_await presence_.goodbye(goodbye);
+  if (!said.ok()) log::warn("no goodbye could be said", {{"why", said.status().ToString()}});
+  co_await presence_.stop();
   feed_.stop();
+  for (api::FollowService& follow : follows_) follow.stop();
   co_await tasks_.join();
 }
 

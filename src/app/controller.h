@@ -1,73 +1,108 @@
-// The controller: a store, the events of its changes, and the API in front of them. Wiring only;
-// members stand in the order they are built and go in the reverse.
+// The controller: a store, the events of its changes, who may do what, and the API in front of
+// them. Wiring only; members stand in the order they are built and go in the reverse.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "api/audit_service.h"
+#include "api/authority_service.h"
 #include "api/feed_service.h"
+#include "api/follow_service.h"
+#include "api/gate.h"
 #include "api/grpc_server.h"
+#include "api/health_streams.h"
+#include "api/identity_service.h"
+#include "api/node_service.h"
+#include "api/presence_service.h"
 #include "api/resource_service.h"
 #include "api/watch_streams.h"
+#include "app/controller_options.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "events/fan_out.h"
+#include "health/health.h"
+#include "metrics/metrics.h"
 #include "net/task_group.h"
-#include "store/etcd_options.h"
 #include "store/file_lock.h"
 #include "store/store.h"
+#include "web/web_server.h"
 
 namespace holdfast::app {
 
 namespace asio = boost::asio;
 
-enum class StoreType { Sqlite, Memory, Etcd };
-
-struct ControllerOptions {
-  StoreType store = StoreType::Sqlite;
-  std::string data_dir;
-  store::EtcdOptions etcd;
-  std::vector<std::string> listen;  // besides the unix socket in data_dir
-  events::FanOutOptions fan_out;
-  api::WatchStreamsOptions watches;
-  api::ResourceLimits resource_limits;
-  Duration expiry_period = std::chrono::seconds(1);
-};
-
 class Controller {
  public:
-  // Opens the store and listens. Blocks while it does.
+  // Opens the store and listens on the unix socket; with TLS as soon as there is an authority.
+  // Blocks while it does.
   static Result<std::unique_ptr<Controller>> start(asio::io_context& loop, const Clock& clock,
                                                    ControllerOptions options);
 
-  // The addresses clients may use.
+  // The addresses clients may use, those with TLS once they are open.
   const std::vector<std::string>& addresses() const { return addresses_; }
   // Why it stopped by itself; OK if it did not.
   const Status& failure() const { return failure_; }
-  // Finishes what runs, then returns; the loop runs dry after it.
+  // What became of reading the configuration again; an error shows in health.
+  void on_configuration(const Status& status);
+  // Says goodbye, finishes what runs, then returns; the loop runs dry after it.
   asio::awaitable<void> stop();
 
  private:
-  Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options,
-             store::FileLock lock, std::unique_ptr<store::Store> store);
+  // What may fail is opened first.
+  struct Opened {
+    store::FileLock lock;
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<api::AuditService> audit;
+  };
+  Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options, Opened opened);
   Status listen();
+  Status listen_http();
+  Status listen_with_tls();
+  void follow_identity();
+  void on_certificate(const api::ServerCertificate& certificate);
+  Status identity_status();
+  void report(const std::string& component, const Status& status);
+  void fill_response(const v1::AnnounceRequest& request, v1::AnnounceResponse& response) const;
+  v1::AnnounceRequest own_announcement() const;
+  asio::awaitable<void> heartbeat();
+  asio::awaitable<void> tick();
   asio::awaitable<void> expire_items();
+  std::string identity_file() const { return options_.data_dir + "/identity.pem"; }
+  api::GrpcServices services();
+  web::Backend backend();
+  void update_metrics();
 
   asio::any_io_executor loop_;
   Status failure_;
   const Clock& clock_;
   ControllerOptions options_;
+  const WallTime started_;
   store::FileLock lock_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<api::AuditService> audit_;
+  health::Health health_;
   events::FanOut fan_out_;
+  api::Gate gate_;
   api::ResourceService resources_;
   api::WatchStreams watches_;
+  api::HealthStreams health_streams_;
   api::FeedService feed_;
+  api::AuthorityService authority_;
+  api::IdentityService identity_;
+  api::PresenceService presence_;
+  api::NodeService nodes_;
+  std::list<api::FollowService> follows_;
+  Status identity_written_;
+  metrics::Registry registry_;
+  web::WebServer web_;
   std::vector<std::string> addresses_;
-  std::unique_ptr<api::GrpcServer> server_;
+  std::unique_ptr<api::GrpcServer> local_server_;
+  std::unique_ptr<api::GrpcServer> tls_server_;
   net::TaskGroup tasks_;
 };
 

@@ -12,7 +12,8 @@ std::string default_data_dir() {
     return std::string(state) + "/holdfast";
   }
   const char* home = std::getenv("HOME");
-  return home != nullptr ? std::string(home) + "/.local/state/holdfast" : std::string();
+  const bool at_home = home != nullptr && *home != '\0';
+  return at_home ? std::string(home) + "/.local/state/holdfast" : std::string();
 }
 
 std::string default_server() {

@@ -94,8 +94,20 @@ void offer_argument(Candidates& out, const std::string& typed, const Place& plac
 
 constexpr std::string_view kBash = R"sh(# bash completion for holdfast
 _holdfast() {
-  local line kind prefix name
-  local -a words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+  local line kind prefix name word i after_colon=
+  local -a words=()
+  # bash takes "unix:/x" for three words and "--output=json" too.
+  for ((i = 1; i <= COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ $word == = ]]; then
+      ((i < COMP_CWORD)) || words+=('')
+    elif [[ $after_colon || $word == : ]] && ((${#words[@]})); then
+      words[-1]+=$word
+    else
+      words+=("$word")
+    fi
+    after_colon=${word##*[!:]}
+  done
   COMPREPLY=()
   while IFS= read -r line; do
     case $line in

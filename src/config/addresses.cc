@@ -63,4 +63,11 @@ bool is_wildcard(string_view ip) {
   return ip == "0.0.0.0";
 }
 
+bool overlap(string_view ip, string_view other) {
+  const auto covers = [](string_view a, string_view b) {
+    return is_wildcard(a) && (a.contains(':') || !b.contains(':'));
+  };
+  return ip == other || covers(ip, other) || covers(other, ip);
+}
+
 }  // namespace holdfast::config

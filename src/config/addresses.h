@@ -22,5 +22,7 @@ std::string_view port_of(std::string_view address);
 bool is_loopback(std::string_view ip);
 // 0.0.0.0 or ::, which listen everywhere and can be dialled nowhere.
 bool is_wildcard(std::string_view ip);
+// Whether two listeners on these addresses would want the same port. :: takes IPv4 along.
+bool overlap(std::string_view ip, std::string_view other);
 
 }  // namespace holdfast::config

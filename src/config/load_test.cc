@@ -209,6 +209,13 @@ TEST(Load, MalformedJsonInTheEnvironmentIsAnErrorWithItsPosition) {
       HasSubstr("env HOLDFAST_GRPC_SERVICE_CONFIG: error HF6002: grpc_service_config: 1:25"));
 }
 
+TEST(Load, AWrongModeInTheFileIsABadValueAtItsPlace) {
+  EXPECT_THAT(all_problems(from_file("grpc_service_config:\n  loadBalancingConfig:\n"
+                                     "  - pick_healthy: {mode: fastest}\n")),
+              HasSubstr("holdfast.yaml:3:26: error HF6010: grpc_service_config: "
+                        "loadBalancingConfig[0].pick_healthy.mode: \"fastest\" is not a mode"));
+}
+
 TEST(Load, AServiceConfigMayBeJsonInTheFile) {
   const auto loaded = load(from_file("grpc_service_config: '{\"healthCheckConfig\":{}}'\n"));
 

@@ -95,9 +95,9 @@ class Relations {
              string_view key) {
     if (address.empty() || bad_.contains(key)) return;
     for (const auto& [other, other_key] : taken) {
-      const bool same_host = host_of(other) == host_of(address) || is_wildcard(host_of(other)) ||
-                             is_wildcard(host_of(address));
-      if (!same_host || port_of(other) != port_of(address) || port_of(address) == "0") continue;
+      if (!overlap(host_of(other), host_of(address)) || port_of(other) != port_of(address) ||
+          port_of(address) == "0")
+        continue;
       error({key, other_key}, fmt::format("{} {} is also taken by {} {}; choose another port", key,
                                           address, other_key, other));
     }

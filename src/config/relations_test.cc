@@ -58,6 +58,9 @@ TEST(Relations, ListenersDoNotShareAPort) {
                         "127.0.0.1:7443"));
   EXPECT_THAT(problems("controller: {hosts: [a], listen: [0.0.0.0:7444]}"),
               HasSubstr("is also taken by controller.listen 0.0.0.0:7444"));
+  EXPECT_THAT(problems("controller: {hosts: [a], listen: [\"[::]:7444\"]}"),
+              HasSubstr("is also taken by"));
+  EXPECT_EQ(problems("controller: {hosts: [a], listen: [0.0.0.0:1, \"[::1]:1\"]}"), "");
   EXPECT_EQ(problems("controller: {listen: [127.0.0.1:0], http: {listen: 127.0.0.1:0}}"), "");
 }
 

@@ -22,6 +22,7 @@ using std::string_view;
 constexpr size_t kMaxListItems = 64;
 constexpr size_t kMaxTextBytes = 4096;
 constexpr uint64_t kKibi = 1024;
+constexpr int kBadValue = 6010;
 
 struct Unit {
   string_view name;
@@ -134,12 +135,13 @@ ValueReading from_policies(ServiceConfigReading reading, const Position* shift) 
     for (const resource::ParseError& error : errors) {
       std::string message =
           error.field.empty() ? error.message : error.field + ": " + error.message;
+      const bool is_value = error.code == resource::ErrorCode::WrongValue;
       if (shift != nullptr) {
         message = fmt::format("JSON {}:{}: {}", error.at.line, error.at.column, message);
       }
       out.problems.push_back({.at = shift != nullptr ? *shift : error.at,
                               .message = std::move(message),
-                              .code = static_cast<int>(error.code),
+                              .code = is_value ? kBadValue : static_cast<int>(error.code),
                               .is_warning = is_warning});
     }
   };

@@ -6,9 +6,10 @@
 //                      └─────────────────────────────────────────────┘ window has passed
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,7 +24,7 @@ std::string_view to_string(State state);  // "ok"
 struct Component {
   std::string name;
   State state = State::Starting;
-  Time since;
+  Time since{};
   std::string code{};    // HFnnnn while degraded or recovering
   std::string reason{};  // for people
 };
@@ -52,6 +53,9 @@ class Health {
   uint64_t version() const { return version_; }
 
  private:
+  Component& find(const std::string& name, Time now);
+  void enter(Component& component, State state, Time now);
+
   HealthOptions options_;
   std::map<std::string, Component> components_;
   uint64_t version_ = 0;

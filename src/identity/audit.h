@@ -2,6 +2,7 @@
 // before, so that a missing or altered line shows. Makes text only; audit_service writes it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,11 @@ struct AuditRecord {
   uint64_t repeated = 1;  // the same refusal so often since the last line
 };
 
+// Of a field; what is longer is cut and ends in "…". Bytes that are not UTF-8 are written as \\xNN.
+inline constexpr size_t kMaxAuditFieldBytes = 256;
+// Of a line that is read.
+inline constexpr size_t kMaxAuditLineBytes = 16'384;
+
 class AuditChain {
  public:
   // `last_line` of an existing file, without its newline; empty to begin. kDataLoss if it is not
@@ -28,13 +34,16 @@ class AuditChain {
   static Result<AuditChain> resume(std::string_view last_line);
   // {"seq":7,"prev":"sha256:…","ts":"…","actor":"user/alice",…} and a newline.
   std::string next_line(const AuditRecord& record, WallTime now);
+  uint64_t seq() const { return seq_; }  // of the last line
 
  private:
   uint64_t seq_ = 0;
   std::string previous_hash_;
 };
 
-// Checks a whole file's text; names the first line that does not follow from the one before.
+// Checks a whole file's text; kDataLoss names the first line that does not follow from the one
+// before. The first line may be any: older ones may have been moved away. A cut at the end shows
+// only against a hash kept elsewhere.
 Status verify_audit(std::string_view text);
 
 }  // namespace holdfast::identity

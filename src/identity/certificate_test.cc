@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 
 #include <set>
@@ -178,11 +180,29 @@ TEST(Certificate, GoodKeysOfOtherKindsAreTaken) {
       issue(key, spec, request_with(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"), nullptr)).ok());
 }
 
+// P-256, but with the numbers of the curve instead of its name.
+EVP_PKEY* key_with_explicit_curve() {
+  const ssl::Owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
+      EVP_PKEY_CTX_new_from_name(nullptr, "EC", nullptr));
+  EVP_PKEY_keygen_init(context.get());
+  std::string group = "P-256";
+  std::string encoding = "explicit";
+  const OSSL_PARAM parameters[] = {
+      OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group.data(), 0),
+      OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_EC_ENCODING, encoding.data(), 0),
+      OSSL_PARAM_construct_end()};
+  EVP_PKEY_CTX_set_params(context.get(), parameters);
+  EVP_PKEY* key = nullptr;
+  EVP_PKEY_generate(context.get(), &key);
+  return key;
+}
+
 TEST(Certificate, WeakAndStrangeKeysAreRefused) {
   const SigningKey key = authority();
   const std::string wrong[] = {
       request_with(EVP_RSA_gen(1024), EVP_sha256()),
       request_with(EVP_EC_gen("P-224"), EVP_sha256()),
+      request_with(key_with_explicit_curve(), EVP_sha256()),
       request_with(EVP_EC_gen("secp256k1"), EVP_sha256()),
       request_with(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED448"), nullptr),
   };

@@ -31,7 +31,7 @@ enum class Call {
   SetPassword,
   Rotate,
   Announce,  // of oneself; Local may announce anyone
-  Goodbye,
+  Goodbye,   // likewise
 };
 inline constexpr int kCallCount = 16;
 std::string_view to_string(Call call);
@@ -43,8 +43,13 @@ struct Grant {
   // If not empty: only services whose labels match one of these. Only for Kind::Service.
   std::vector<Labels> only_services{};
 };
+// Whether the grant holds for this resource. An update asks for what is stored and for what is to
+// replace it: otherwise a label would be enough to take a service over.
+bool covers(const Grant& grant, const v1::Resource& resource);
 
 // Roles by name, as stored; "viewer", "operator" and "admin" are built in and cannot be redefined.
+// In a stored role "*" stands for every kind but token, role, user and cert_authority: what holds
+// secrets or decides permissions has to be named.
 using Roles = std::map<std::string, v1::Role>;
 v1::Role builtin_role(std::string_view name);  // empty if it is not one
 
@@ -53,7 +58,7 @@ class Permissions {
   explicit Permissions(Roles roles = {}) : roles_(std::move(roles)) {}
 
   Grant on_resources(const Identity& identity, v1::Verb verb, resource::Kind kind) const;
-  // Secrets are for controllers and local; users never see them.
+  // Secrets are for controllers alone: neither users nor the local socket see them.
   bool sees_secrets(const Identity& identity, resource::Kind kind) const;
   bool may_call(const Identity& identity, Call call) const;
 

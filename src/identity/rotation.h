@@ -6,7 +6,10 @@
 //    old signs      new trusted,      new signs,     all renew now,     old no longer    old gone
 //                   old signs         old trusted    controllers too    trusted
 //
-// A step waits until every node has followed the one before, or its certificate has run out.
+// A step waits until every node has followed the one before, or cannot have a valid certificate.
+// ROLLBACK leads from prepare to none with the old key. From dual and switch it leads to switch the
+// other way round, where the old key signs and all renew, so that it cuts nobody off either; NEXT
+// then goes on to retire and none. With cut_off_laggards it leads to none with the old key at once.
 #pragma once
 
 #include <string>
@@ -19,6 +22,9 @@
 #include "identity/certificate.h"
 
 namespace holdfast::identity {
+
+// How long a node's certificate lasts at most; rotation relies on it.
+inline constexpr std::chrono::hours kMaxNodeCertificateLife{24};
 
 // The first version. Requires: `key` is the cluster's.
 v1::CertAuthority first_authority(const std::string& cluster, const SigningKey& key, WallTime now);
@@ -37,7 +43,9 @@ struct Rotated {
 // does not fit the phase, HF5021 naming up to ten laggards if the step would cut nodes off.
 Result<Rotated> rotate(const v1::CertAuthority& authority, const std::vector<v1::Resource>& nodes,
                        const RotationStep& step, WallTime now);
-// Nodes that the next step would cut off: "agent/edge-07".
+// Nodes that NEXT would cut off: "agent/edge-07". In prepare those that do not trust the new key;
+// in switch those that have not announced a certificate of the signing key since it began, for at
+// most kMaxNodeCertificateLife. Nodes that have been silent or expired for that long do not count.
 std::vector<std::string> laggards(const v1::CertAuthority& authority,
                                   const std::vector<v1::Resource>& nodes, WallTime now);
 
@@ -45,7 +53,12 @@ std::vector<std::string> laggards(const v1::CertAuthority& authority,
 Result<SigningKey> signing_key(const v1::CertAuthority& authority);
 std::string trusted_pem(const v1::CertAuthority& authority);
 Result<std::vector<std::string>> trusted_pins(const v1::CertAuthority& authority);
-// Whether a node whose certificate was signed by `issuer_pin` should renew it at once.
+// Whether a node whose certificate was signed by `issuer_pin` should renew it at once. Not if it
+// has none.
 bool should_renew(const v1::CertAuthority& authority, const std::string& issuer_pin);
+// The same for a caller that keeps trusted_pins(), whose first is the signing one: reading a
+// certificate takes a third of a millisecond, too long for each announcement of a large fleet.
+bool should_renew(v1::RotationPhase phase, const std::string& signing_pin,
+                  const std::string& issuer_pin);
 
 }  // namespace holdfast::identity

@@ -61,6 +61,13 @@ std::string map_text(const Message& message, const FieldDescriptor& field) {
   return out;
 }
 
+// A node's state: what its announcement means.
+std::string announcement_text(const v1::Announcement& announcement) {
+  const FieldDescriptor* since = v1::Announcement::descriptor()->FindFieldByName("offline_since");
+  if (!announcement.has_offline_since()) return "online";
+  return "offline since " + encode_value(announcement, *since, -1).text;
+}
+
 std::string values_text(const Message& message, string_view path) {
   std::string out;
   for_each_value(message, path, [&](const Message& in, const FieldDescriptor& field, int index) {
@@ -70,6 +77,11 @@ std::string values_text(const Message& message, string_view path) {
     }
     const bool is_time = field.type() == FieldDescriptor::TYPE_MESSAGE && index < 0;
     if (is_time && !in.GetReflection()->HasField(in, &field)) return;
+    if (field.message_type() == v1::Announcement::descriptor()) {
+      const Message& announcement = in.GetReflection()->GetMessage(in, &field);
+      out += announcement_text(static_cast<const v1::Announcement&>(announcement));
+      return;
+    }
     append_value(out, encode_value(in, field, index));
   });
   return out;

@@ -10,7 +10,8 @@
 namespace holdfast::resource {
 
 // What a listing shows for "metadata.…" or "spec.…": the values with commas between them, maps as
-// key=value, empty if nothing is set. Numbers, booleans and times as in the YAML form.
+// key=value, empty if nothing is set. Numbers, booleans and times as in the YAML form; a node's
+// announcement as "online" or "offline since 2026-11-15T08:30:00Z".
 std::string cell_text(const v1::Resource& resource, std::string_view path);
 
 // Clears the field at `path` within `message`, in every element on the way.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -22,6 +23,7 @@ constexpr uint32_t kMaxAgentConnections = 1024;
 constexpr uint32_t kMaxKeepaliveMisses = 100;
 constexpr int64_t kMinKeepaliveNanos = 100'000'000;
 constexpr size_t kSha256Bytes = 32;
+constexpr int kMaxTrustedPins = 16;
 
 Status check_port(const std::string& at, const v1::ServicePort& port) {
   if (port.port() == 0 || port.port() > kMaxPort) {
@@ -83,6 +85,32 @@ Status check_rule(const std::string& at, const v1::Rule& rule) {
   return check_labels(at + ".service_labels", rule.service_labels());
 }
 
+constexpr std::string_view kPinPrefix = "sha256:";
+
+Status check_pin(const std::string& at, std::string_view pin) {
+  const std::string_view digits = pin.substr(std::min(pin.size(), kPinPrefix.size()));
+  const bool is_hex = digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (pin.starts_with(kPinPrefix) && digits.size() == 2 * kSha256Bytes && is_hex) {
+    return absl::OkStatus();
+  }
+  return wrong_field(
+      at, fmt::format("{} is not a pin; use \"sha256:\" and 64 of 0-9 and a-f", quoted(pin)));
+}
+
+Status check_announcement(const v1::Announcement& announcement) {
+  if (announcement.trusted_pins_size() > kMaxTrustedPins) {
+    return wrong_field("spec.announcement.trusted_pins",
+                       fmt::format("{} are too many; use up to {}",
+                                   announcement.trusted_pins_size(), kMaxTrustedPins));
+  }
+  for (int i = 0; i < announcement.trusted_pins_size(); ++i) {
+    TRY_OK(check_pin(fmt::format("spec.announcement.trusted_pins[{}]", i),
+                     announcement.trusted_pins(i)));
+  }
+  if (announcement.issuer_pin().empty()) return absl::OkStatus();
+  return check_pin("spec.announcement.issuer_pin", announcement.issuer_pin());
+}
+
 Status check_pem(const std::string& at, std::string_view pem) {
   if (pem.starts_with("-----BEGIN ")) return absl::OkStatus();
   return wrong_field(at, "is not PEM; it begins with \"-----BEGIN \"");
@@ -92,6 +120,7 @@ Status check_pem(const std::string& at, std::string_view pem) {
 
 Status validate_controller(const v1::Resource& resource) {
   TRY_OK(optional_address("spec.address", resource.controller().address()));
+  TRY_OK(check_announcement(resource.controller().announcement()));
   return optional_name("spec.zone", resource.controller().zone());
 }
 
@@ -101,12 +130,14 @@ Status validate_proxy(const v1::Resource& resource) {
   TRY_OK(optional_address("spec.public_address", proxy.public_address()));
   TRY_OK(optional_address("spec.tunnel_address", proxy.tunnel_address()));
   TRY_OK(optional_address("spec.peer_address", proxy.peer_address()));
+  TRY_OK(check_announcement(proxy.announcement()));
   return optional_name("spec.group", proxy.group());
 }
 
 Status validate_agent(const v1::Resource& resource) {
   const v1::Agent& agent = resource.agent();
   TRY_OK(optional_name("spec.zone", agent.zone()));
+  TRY_OK(check_announcement(agent.announcement()));
   std::set<std::string_view> seen;
   for (int i = 0; i < agent.services_size(); ++i) {
     const std::string at = fmt::format("spec.services[{}].service", i);

@@ -21,14 +21,23 @@ constexpr Column kVersion{"VERSION", "spec.version"};
 constexpr Column kStarted{"STARTED", "spec.started", true};
 constexpr Column kHeartbeat{"LAST HEARTBEAT", "spec.last_heartbeat"};
 constexpr Column kExpires{"EXPIRES", "metadata.expires", true};
+// "online", or "offline since …".
+constexpr Column kState{"STATE", "spec.announcement"};
+constexpr Column kCertificate{"CERTIFICATE EXPIRES", "spec.announcement.certificate_expires", true};
 constexpr Column kLabels{"LABELS", "metadata.labels", true};
 
 constexpr string_view kControllerShort[] = {"ctl"};
 constexpr Column kControllerColumns[] = {
-    {"ADDRESS", "spec.address"}, kZone, kVersion, kHeartbeat, kStarted, kExpires, kLabels};
+    kState,       {"ADDRESS", "spec.address"},
+    kZone,        kVersion,
+    kHeartbeat,   kStarted,
+    kCertificate, kExpires,
+    kLabels,
+};
 
 constexpr string_view kProxyShort[] = {"px"};
 constexpr Column kProxyColumns[] = {
+    kState,
     kZone,
     {"PUBLIC ADDRESS", "spec.public_address"},
     kVersion,
@@ -39,12 +48,14 @@ constexpr Column kProxyColumns[] = {
     {"GROUP", "spec.group", true},
     {"GENERATION", "spec.generation", true},
     kStarted,
+    kCertificate,
     kExpires,
     kLabels,
 };
 
 constexpr string_view kAgentShort[] = {"ag"};
 constexpr Column kAgentColumns[] = {
+    kState,
     kZone,
     {"SERVICES", "spec.services.service"},
     {"PROXIES", "spec.proxies"},
@@ -52,6 +63,7 @@ constexpr Column kAgentColumns[] = {
     kHeartbeat,
     {"LAST TUNNEL FRAME", "spec.last_tunnel_frame", true},
     kStarted,
+    kCertificate,
     kExpires,
     kLabels,
 };

@@ -153,6 +153,24 @@ TEST(FieldPath, ShowsWhatAListingShows) {
   EXPECT_EQ(cell_text(web, "spec.nothing.like.it"), "");
 }
 
+TEST(FieldPath, ShowsWhetherANodeIsThere) {
+  for (const Kind kind : {Kind::Controller, Kind::Proxy, Kind::Agent}) {
+    EXPECT_EQ(info(kind).columns.front().header, "STATE");
+    EXPECT_EQ(cell_text(make_resource(kind, "n"), "spec.announcement"), "") << "never announced";
+  }
+  v1::Resource agent = make_resource(Kind::Agent, "e1");
+  v1::Announcement& announcement = *agent.mutable_agent()->mutable_announcement();
+  announcement.mutable_ttl()->set_seconds(60);
+
+  EXPECT_EQ(cell_text(agent, "spec.announcement"), "online");
+  EXPECT_EQ(cell_text(agent, "spec.announcement.certificate_expires"), "");
+
+  announcement.mutable_offline_since()->set_seconds(1'700'000'000);
+  announcement.mutable_certificate_expires()->set_seconds(1'700'000'000);
+  EXPECT_EQ(cell_text(agent, "spec.announcement"), "offline since 2023-11-14T22:13:20Z");
+  EXPECT_EQ(cell_text(agent, "spec.announcement.certificate_expires"), "2023-11-14T22:13:20Z");
+}
+
 TEST(FieldPath, RemovesEverySecretAndNothingElse) {
   v1::Resource authority = make_resource(Kind::CertAuthority, "main");
   for (int i = 0; i < 2; ++i) {

@@ -57,6 +57,19 @@ TEST(Validation, AcceptsAGoodResourceOfEachKind) {
   }
 }
 
+TEST(Validation, ANodeTrustsAFewPins) {
+  v1::Resource agent = make_resource(Kind::Agent, "e1");
+  v1::Announcement& announcement = *agent.mutable_agent()->mutable_announcement();
+  const std::string pin = "sha256:" + std::string(64, 'f');
+  announcement.set_issuer_pin(pin);
+  for (int i = 0; i < 16; ++i) announcement.add_trusted_pins(pin);
+  EXPECT_TRUE(validate(agent).ok()) << validate(agent);
+
+  announcement.add_trusted_pins(pin);
+
+  EXPECT_THAT(std::string(validate(agent).message()), HasSubstr("17 are too many"));
+}
+
 TEST(Validation, NamesTheFieldTheReasonAndWhatIsRight) {
   EXPECT_EQ(verdict_on_name("a/b"),
             "metadata.name: \"a/b\" holds '/' at byte 1; use letters, digits, '-', '_' and '.'");
@@ -92,6 +105,10 @@ TEST(Validation, EachRuleOfABodyIsHeld) {
            {"agent", "{services: [{service: a}, {service: a}]}",
             "services[1].service: \"a\" is li"},
            {"agent", "{proxies: [a, a]}", "spec.proxies[1]: \"a\" is listed twice"},
+           {"agent", "{announcement: {issuer_pin: 'md5:1'}}", "spec.announcement.issuer_pin: "},
+           {"proxy", "{announcement: {ttl: 0s}}", "spec.announcement.ttl: 0s is out of range"},
+           {"controller", "{announcement: {trusted_pins: ['sha256:AB']}}",
+            "spec.announcement.trusted_pins[0]: \"sha256:AB\" is not a pin"},
            {"service", "{ports: [{protocol: tcp}]}", "spec.ports[0].port: 0 is not a port"},
            {"service", "{ports: [{port: 80}]}", "spec.ports[0].protocol: is not given; use tcp"},
            {"service", "{ports: [{port: 80, protocol: 99}]}", "99 is not a value this version"},

@@ -58,7 +58,13 @@ Result<std::vector<Change>> EtcdChanges::add(const etcdserverpb::WatchResponse& 
     held_back_.assign(std::move_iterator(begin), std::move_iterator(complete.end()));
     complete.erase(begin, complete.end());
   }
-  if (!complete.empty()) seen_ = complete.back().item.revision;
+  // An answer without events, other than the first, says how far the watch has come.
+  const bool progress = response.events().empty() && !response.created() && !response.fragment();
+  if (!complete.empty()) {
+    seen_ = complete.back().item.revision;
+  } else if (progress) {
+    seen_ = std::max<Revision>(seen_, response.header().revision());
+  }
   return complete;
 }
 

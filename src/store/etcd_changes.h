@@ -25,7 +25,7 @@ class EtcdChanges {
   // Forgets what was held back: a new stream starts after seen().
   void restart() { held_back_.clear(); }
 
-  // The last revision handed out; a new stream starts after it.
+  // All up to this revision was handed out or does not concern us; a new stream starts after it.
   Revision seen() const { return seen_; }
 
  private:

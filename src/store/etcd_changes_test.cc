@@ -23,6 +23,12 @@ WatchResponse puts(const std::vector<Revision>& revisions, bool fragment = false
   return response;
 }
 
+WatchResponse progress(Revision revision) {
+  WatchResponse response;
+  response.mutable_header()->set_revision(revision);
+  return response;
+}
+
 std::vector<Revision> revisions_of(const Result<std::vector<Change>>& changes) {
   std::vector<Revision> result;
   EXPECT_TRUE(changes.ok()) << changes.status();
@@ -57,6 +63,35 @@ TEST(EtcdChanges, ANewStreamStartsWithoutTheHalfOfTheOld) {
   changes.restart();
 
   EXPECT_EQ(revisions_of(changes.add(puts({2, 2}))), (Revisions{2, 2}));
+}
+
+TEST(EtcdChanges, ProgressMovesItOnButNeverBack) {
+  EtcdChanges changes(EtcdKeys("/h"), 4);
+
+  EXPECT_EQ(revisions_of(changes.add(progress(9))), Revisions{});
+  EXPECT_EQ(changes.seen(), 9);
+  EXPECT_EQ(revisions_of(changes.add(progress(7))), Revisions{});
+  EXPECT_EQ(changes.seen(), 9);
+  EXPECT_EQ(revisions_of(changes.add(puts({9, 10}))), Revisions{10});
+}
+
+TEST(EtcdChanges, TheFirstAnswerIsNoProgress) {
+  EtcdChanges changes(EtcdKeys("/h"), 4);
+  WatchResponse created = progress(9);
+  created.set_created(true);
+
+  EXPECT_EQ(revisions_of(changes.add(created)), Revisions{});
+
+  EXPECT_EQ(changes.seen(), 4) << "what happened from there to 9 is still to come";
+}
+
+TEST(EtcdChanges, ProgressIsNotPastWhatIsHandedOutWithIt) {
+  EtcdChanges changes(EtcdKeys("/h"), 0);
+  EXPECT_EQ(revisions_of(changes.add(puts({1, 2}, true))), Revisions{1});
+
+  EXPECT_EQ(revisions_of(changes.add(progress(9))), Revisions{2});
+
+  EXPECT_EQ(changes.seen(), 2);
 }
 
 TEST(EtcdChanges, ADeleteHasKeyAndRevisionOnly) {

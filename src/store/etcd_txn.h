@@ -44,9 +44,9 @@ using CommitAnswer = std::variant<Revision, FenceMoved>;
 Result<CommitAnswer> decode_commit(const EtcdCommit& commit,
                                    const etcdserverpb::TxnResponse& response);
 
-// kDataLoss for a key that is not ours or a value that Holdfast did not write.
 // Whether a value under our prefix was not written by us: watches and ranges pass over it.
 bool is_foreign(const etcdserverpb::KeyValue& pair);
+// kDataLoss for a key that is not ours or a value that Holdfast did not write.
 Result<Item> decode_item(const EtcdKeys& keys, const etcdserverpb::KeyValue& pair);
 
 }  // namespace holdfast::store

@@ -25,6 +25,7 @@ etcdserverpb::WatchRequest watch_request(const KeyRange& range, Revision after) 
   create.set_range_end(range.end);
   create.set_start_revision(after + 1);
   create.set_fragment(true);
+  create.set_progress_notify(true);
   return request;
 }
 

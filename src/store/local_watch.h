@@ -36,6 +36,7 @@ class LocalWatch final : public Watch {
       : source_(source), range_(std::move(range)), after_(after) {}
 
   asio::awaitable<Result<std::vector<Change>>> next() override;
+  Revision reached() const override { return after_; }
   void close() override;
 
  private:

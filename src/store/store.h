@@ -106,6 +106,10 @@ class Watch {
   // compacted, the changes after the last revision seen are no longer kept; read anew and watch
   // from there. kCancelled: close() was called.
   virtual asio::awaitable<Result<std::vector<Change>>> next() = 0;
+  // How far it has come: every change in the range up to this revision was handed out. It also
+  // moves while next() waits, when the store goes on without a change in the range; on etcd that is
+  // seen only as often as etcd reports it (etcd_watch.h).
+  virtual Revision reached() const = 0;
   // Ends a waiting next() and every later one. The watch is destroyed after next() returned.
   virtual void close() = 0;
 };

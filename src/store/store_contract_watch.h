@@ -71,6 +71,42 @@ TEST_P(StoreContract, AWatchSeesOnlyItsRange) {
               testing::ElementsAre("put b=1@1", "put c=3@3", "delete b@4"));
 }
 
+TEST_P(StoreContract, AWatchHasReachedWhatItHandedOutAndNoMore) {
+  const auto watch = open_watch(KeyRange{}, origin());
+  const Revision first = commit({put("a", "1")});
+  EXPECT_EQ(watch->reached(), origin());
+
+  collect(*watch, 1);
+  const Revision after_first = watch->reached();
+  const Revision second = commit({put("a", "2")});
+
+  EXPECT_EQ(after_first, first);
+  EXPECT_EQ(watch->reached(), first);
+  collect(*watch, 1);
+  EXPECT_EQ(watch->reached(), second);
+}
+
+TEST_P(StoreContract, AWaitingWatchMovesOnWithTheStore) {
+  const auto watch = open_watch({.begin = "b", .end = "d"}, origin());
+  std::optional<Result<std::vector<Change>>> seen;
+  asio::co_spawn(harness_->io(), watch->next(),
+                 [&seen](std::exception_ptr, auto changes) { seen = std::move(changes); });
+
+  const Revision outside = commit({put("a", "1")});
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  harness_->io().restart();
+  while (watch->reached() < outside && harness_->io().run_one_until(deadline) > 0) continue;
+
+  EXPECT_EQ(watch->reached(), outside);
+  EXPECT_FALSE(seen);
+  // What it has reached can be forgotten, and it goes on.
+  EXPECT_TRUE(run(store().compact(outside)).ok());
+  commit({put("b", "2")});
+  while (!seen) harness_->io().run_one();
+  ASSERT_TRUE(seen->ok()) << seen->status();
+  EXPECT_THAT(texts(**seen, origin()), testing::ElementsAre("put b=2@2"));
+}
+
 TEST_P(StoreContract, AWatchHandsOutWholeRevisions) {
   constexpr size_t kCommits = 6;
   const size_t per_commit = harness_->limits().max_operations;

@@ -40,6 +40,12 @@ TEST(BashCompletion, OffersCommandsOptionsKindsAndChoices) {
   EXPECT_THAT(offered(kHoldfast, "get serv"), Not(HasSubstr("agent")));
 }
 
+TEST(BashCompletion, UnderstandsWordsThatBashTakesApart) {
+  EXPECT_EQ(offered(kHoldfast, "--server unix : /x config val"), "validate\n");
+  EXPECT_EQ(offered(kHoldfast, "get services --output = js"), "json\n");
+  EXPECT_THAT(offered(kHoldfast, "get services --output ="), HasSubstr("json\n"));
+}
+
 TEST(BashCompletion, OffersFilesWhereAFileIsWanted) {
   const TempDir dir;
   std::ofstream(dir.file("with space.yaml")) << "";

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "base/clock.h"
 #include "e2e/controller_process.h"
@@ -22,6 +23,24 @@ std::string many_services(int count) {
   std::string documents;
   for (int i = 0; i < count; ++i) documents += "---\n" + service_yaml(fmt::format("s{:03}", i));
   return documents;
+}
+
+// Makes every page of a store's file but the first unreadable.
+void damage(const std::string& file) {
+  const auto size = static_cast<std::streamoff>(std::filesystem::file_size(file));
+  constexpr std::streamoff kPage = 4096;
+  std::fstream store(file, std::ios::binary | std::ios::in | std::ios::out);
+  store.seekp(kPage);
+  for (std::streamoff page = kPage; page < size; page += kPage) store << std::string(kPage, '\x5a');
+}
+
+std::vector<std::string> lines_with(const std::string& log, const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.contains(text)) found.push_back(line);
+  }
+  return found;
 }
 
 // `holdfast watch` in the background.
@@ -146,6 +165,24 @@ TEST(Daemon, ADamagedStoreIsRefusedAndLeftAsItIs) {
   EXPECT_EQ(std::filesystem::file_size(file), 41U);
 }
 
+TEST(Daemon, ItsOwnTroubleIsLoggedOnce) {
+  ControllerProcess controller;
+  controller.cli({"apply", "-f", "-"}, many_services(200));
+  controller.terminate();
+  ASSERT_EQ(controller.wait(3s), 0);
+  controller.start();
+  EXPECT_EQ(controller.cli({"get", "service/none"}).exit_code, 1);  // the caller's, not ours
+  damage(controller.data_dir() + "/store.db");
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(controller.cli({"get", "services"}).error, HasSubstr("malformed"));
+  }
+
+  const auto lines = [&] { return lines_with(controller.log(), "a call failed"); };
+  ASSERT_TRUE(eventually([&] { return !lines().empty(); }, 5s)) << controller.log();
+  EXPECT_THAT(lines(), testing::ElementsAre(AllOf(HasSubstr("error"), HasSubstr("malformed"))));
+}
+
 TEST(Daemon, ListensOnlyOnLoopback) {
   const TempDir folder;
   for (const std::string& address :
@@ -158,6 +195,25 @@ TEST(Daemon, ListensOnlyOnLoopback) {
     EXPECT_THAT(refused.error, HasSubstr(address));
     EXPECT_FALSE(std::filesystem::exists(folder.file("data"))) << address;
   }
+}
+
+TEST(Daemon, APortIsANumberUpTo65535) {
+  const TempDir folder;
+  for (const std::string& address :
+       Arguments{"127.0.0.1:65536", "127.0.0.1:99999", "127.0.0.1:4294967296", "127.0.0.1:-1",
+                 "127.0.0.1:+1", "127.0.0.1:abc", "127.0.0.1:80x", "127.0.0.1:", "[::1]:65536"}) {
+    const ProgramOutcome refused =
+        run_daemon({"controller", "--data-dir", folder.file("data"), "--listen", address});
+    EXPECT_EQ(refused.exit_code, 1) << address;
+    EXPECT_THAT(refused.error,
+                AllOf(HasSubstr("--listen " + address + ":"), HasSubstr("PORT is 0 to 65535")));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("data"))) << address;
+  }
+
+  ControllerProcess lowest({"--listen", "127.0.0.1:0"});
+  EXPECT_TRUE(lowest.running());
+  ControllerProcess highest({"--listen", "127.0.0.3:65535"});
+  EXPECT_THAT(highest.log(), HasSubstr("127.0.0.3:65535"));
 }
 
 TEST(Daemon, RefusesWhatItCannotDo) {

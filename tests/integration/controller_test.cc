@@ -97,6 +97,16 @@ class ControllerTest : public testing::Test {
   test::TempDir dir_;
 };
 
+TEST_F(ControllerTest, WithoutAFolderItAsksForOne) {
+  const SystemClock clock;
+  asio::io_context loop;
+
+  const auto started = Controller::start(loop, clock, {.store = StoreType::Memory, .data_dir = ""});
+
+  ASSERT_EQ(started.status().code(), absl::StatusCode::kInvalidArgument) << started.status();
+  EXPECT_NE(started.status().message().find("--data-dir"), std::string::npos);
+}
+
 TEST_F(ControllerTest, WatchersThatLeaveWhileTheyAreDueDoNoHarm) {
   const Running controller(options(StoreType::Memory));
   Watching steady(controller, 0);

@@ -7,7 +7,8 @@ namespace {
 // One cluster serves all tests of a suite; it dies with the process.
 template <size_t kMembers>
 std::unique_ptr<StoreHarness> on_cluster() {
-  static test::EtcdCluster cluster({.members = kMembers});
+  static test::EtcdCluster cluster(
+      {.members = kMembers, .arguments = {"--experimental-watch-progress-notify-interval=100ms"}});
   return std::make_unique<test::EtcdHarness>(cluster);
 }
 

@@ -1,6 +1,9 @@
-// The SQLite store's file over its life: reopened, resumed, damaged, foreign, too new, taken.
+// The SQLite store's file over its life: reopened, resumed, damaged, foreign, too new,
+// read-only, taken.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -14,6 +17,32 @@ namespace holdfast::store {
 namespace {
 
 using testing::HasSubstr;
+
+// A file nobody can write while this lives. Root may write whatever its mode says, but not through
+// a mount that is read-only.
+class Unwritable {
+ public:
+  explicit Unwritable(const std::string& path) : path_(path) {
+    if (geteuid() != 0) {
+      std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+      return;
+    }
+    mounted_ = ::mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) == 0;
+    constexpr unsigned long kReadOnly = MS_BIND | MS_REMOUNT | MS_RDONLY;
+    if (mounted_) ::mount(nullptr, path.c_str(), nullptr, kReadOnly, nullptr);
+  }
+  ~Unwritable() {
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+  }
+  Unwritable(const Unwritable&) = delete;
+  Unwritable& operator=(const Unwritable&) = delete;
+
+  bool holds() const { return ::access(path_.c_str(), W_OK) != 0; }
+
+ private:
+  std::string path_;
+  bool mounted_ = false;
+};
 
 class SqliteFile : public testing::Test {
  protected:
@@ -145,6 +174,14 @@ TEST_F(SqliteFile, RefusesATruncatedFile) {
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) / 2 / 4096 * 4096);
 
   expect_refused(absl::StatusCode::kDataLoss, "damaged");
+}
+
+TEST_F(SqliteFile, RefusesAFileItCannotWrite) {
+  fill();
+  const Unwritable unwritable(path_);
+  if (!unwritable.holds()) GTEST_SKIP() << "this machine does not let root make a bind mount";
+
+  expect_refused(absl::StatusCode::kPermissionDenied, path_ + " cannot be written");
 }
 
 TEST_F(SqliteFile, RefusesALogWithoutItsFile) {

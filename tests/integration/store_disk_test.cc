@@ -1,5 +1,6 @@
-// A disk that fills up and a disk whose sync fails: writes are refused with a clear error, nothing
-// acknowledged is lost, and the store works again when the disk does.
+// A disk that fills up and a disk whose sync fails: what a checkpoint can free is used first, then
+// writes are refused with a clear error, nothing acknowledged is lost, and the store works again
+// when the disk does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -10,6 +11,8 @@
 #include <fstream>
 
 #include "integration/store_writer_run.h"
+#include "store/sqlite_store.h"
+#include "store/store_contract_fixture.h"
 #include "support/eventually.h"
 #include "support/temp_dir.h"
 
@@ -62,6 +65,27 @@ TEST(StoreDisk, AFullDiskRefusesWritesUntilThereIsSpaceAgain) {
   std::filesystem::copy(disk.file("store.db"), dir.file("store.db"));
   std::filesystem::copy(disk.file("store.db-wal"), dir.file("store.db-wal"));
   EXPECT_THAT(lost_writes(dir.file("store.db"), said.acknowledged), testing::IsEmpty());
+}
+
+TEST(StoreDisk, ALogThatFillsTheDiskIsGivenBackToIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  const SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "this machine does not let root mount a tmpfs";
+  boost::asio::io_context loop;
+  // One key written again and again with a short history: the file stays small, its log grows.
+  const store::SqliteStoreOptions options{.path = disk.file("store.db"),
+                                          .writer = {.history = 10, .compact_every = 5}};
+  int refused = 0;
+  for (const int writes : {50, 2000}) {  // the first open is for the file to reach its size
+    const auto opened = store::SqliteStore::open(loop.get_executor(), options);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    for (int i = 0; i < writes; ++i) {
+      std::vector<store::Operation> one(1, store::put("/key", std::string(3000, 'v')));
+      refused += store::run(loop, (*opened)->commit(std::move(one))).ok() ? 0 : 1;
+    }
+  }
+
+  EXPECT_EQ(refused, 0) << "of writes that come to several times the disk's size";
 }
 
 TEST(StoreDisk, AFailedSyncIsNeverAcknowledged) {

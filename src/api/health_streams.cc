@@ -1,0 +1,115 @@
+#include "api/health_streams.h"
+
+#include <boost/asio/post.hpp>
+
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "rpc/status.h"
+
+namespace holdfast::api {
+
+using Response = HealthStreams::Response;
+
+// As in watch_streams.cc: gRPC's threads only post.
+class HealthStreams::Stream final : public HealthStreams::Reactor {
+ public:
+  Stream(HealthStreams& owner, Presented from, Request asked)
+      : presented(std::move(from)), request(std::move(asked)), owner_(owner), guard_(owner.loop_) {}
+
+  void OnWriteDone(bool ok) override {
+    asio::post(owner_.loop_, [this, ok] {
+      writing = false;
+      if (ok) return owner_.pump(*this);
+      owner_.finish(*this, absl::CancelledError("the watcher is gone"));
+    });
+  }
+  void OnCancel() override {
+    asio::post(owner_.loop_,
+               [this] { owner_.finish(*this, absl::CancelledError("the watcher is gone")); });
+  }
+  void OnDone() override {
+    asio::post(owner_.loop_, [this] { owner_.streams_.erase(this); });
+  }
+
+  const Presented presented;
+  const Request request;
+  Response response;
+  std::optional<Response::ServingStatus> sent;
+  bool writing = false;
+  bool finished = false;
+
+ private:
+  HealthStreams& owner_;
+  asio::executor_work_guard<asio::any_io_executor> guard_;
+};
+
+HealthStreams::HealthStreams(const asio::any_io_executor& loop, Gate& gate, Options options)
+    : loop_(loop), gate_(gate), options_(options) {}
+
+HealthStreams::~HealthStreams() {
+  HF_CHECK(streams_.empty(), "streams end before their owner");
+}
+
+asio::awaitable<Result<Response>> HealthStreams::check(Caller /*caller*/, Request request) {
+  if (!request.service().empty()) co_return absl::NotFoundError("unknown service");
+  Response response;
+  response.set_status(serving_ ? Response::SERVING : Response::NOT_SERVING);
+  co_return response;
+}
+
+HealthStreams::Reactor* HealthStreams::watch(Presented presented, const Request* request) {
+  auto stream = std::make_unique<Stream>(*this, std::move(presented), *request);
+  Stream* raw = stream.get();
+  asio::post(loop_, [this, stream = std::move(stream)]() mutable { start(std::move(stream)); });
+  return raw;
+}
+
+void HealthStreams::start(std::unique_ptr<Stream> owned) {
+  Stream& stream = *owned;
+  const bool full = streams_.size() >= options_.max_streams;
+  streams_.emplace(&stream, std::move(owned));
+  if (shut_down_) return finish(stream, absl::UnavailableError("the controller is stopping"));
+  if (full) return finish(stream, absl::ResourceExhaustedError("too many health watches"));
+  const Result<Caller> caller = gate_.admit(stream.presented, "health");
+  if (!caller.ok()) return finish(stream, caller.status());
+  const Status allowed = gate_.allow(*caller, identity::Call::Health);
+  if (!allowed.ok()) return finish(stream, allowed);
+  pump(stream);
+}
+
+void HealthStreams::pump(Stream& stream) {
+  if (stream.writing || stream.finished) return;
+  const Response::ServingStatus now = !stream.request.service().empty() ? Response::SERVICE_UNKNOWN
+                                      : serving_                        ? Response::SERVING
+                                                                        : Response::NOT_SERVING;
+  if (stream.sent != now) {
+    stream.sent = now;
+    stream.response.set_status(now);
+    stream.writing = true;
+    stream.StartWrite(&stream.response);
+  } else if (shut_down_) {
+    finish(stream, absl::UnavailableError("the controller is stopping"));
+  }
+}
+
+void HealthStreams::set_serving(bool serving) {
+  if (serving_ == serving) return;
+  serving_ = serving;
+  for (const auto& [stream, owned] : streams_) pump(*stream);
+}
+
+void HealthStreams::shut_down() {
+  serving_ = false;
+  shut_down_ = true;
+  for (const auto& [stream, owned] : streams_) pump(*stream);
+}
+
+void HealthStreams::finish(Stream& stream, const Status& status) {
+  if (stream.finished) return;
+  stream.finished = true;
+  stream.Finish(rpc::to_grpc(status));
+}
+
+}  // namespace holdfast::api

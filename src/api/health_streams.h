@@ -1,0 +1,58 @@
+// grpc.health.v1: what clients that can move ask before they do. The service "" stands for the
+// whole controller; there are no others.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+
+#include <memory>
+#include <unordered_map>
+
+#include "api/gate.h"
+#include "grpc/health/v1/health.pb.h"
+
+namespace holdfast::api {
+
+namespace asio = boost::asio;
+
+class HealthStreams {
+ public:
+  using Request = grpc::health::v1::HealthCheckRequest;
+  using Response = grpc::health::v1::HealthCheckResponse;
+  using Reactor = grpc::ServerWriteReactor<Response>;
+
+  struct Options {
+    size_t max_streams = 100'000;  // more are refused with kResourceExhausted
+  };
+
+  HealthStreams(const asio::any_io_executor& loop, Gate& gate, Options options);
+  // Requires: the server was shut down and the loop ran dry since.
+  ~HealthStreams();
+
+  // Every watcher hears of a change; of the latest only, if it is slow.
+  void set_serving(bool serving);
+  asio::awaitable<Result<Response>> check(Caller caller, Request request);
+  // Called by gRPC, on any thread.
+  Reactor* watch(Presented presented, const Request* request);
+  // Tells every watcher NOT_SERVING, then ends the streams and refuses new ones.
+  void shut_down();
+  size_t size() const { return streams_.size(); }
+
+ private:
+  class Stream;
+  void start(std::unique_ptr<Stream> stream);
+  void pump(Stream& stream);
+  void finish(Stream& stream, const Status& status);
+
+  asio::any_io_executor loop_;
+  Gate& gate_;
+  Options options_;
+  bool serving_ = false;
+  bool shut_down_ = false;
+  std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
+};
+
+}  // namespace holdfast::api

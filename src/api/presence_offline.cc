@@ -1,0 +1,109 @@
+// The part of PresenceService that finds who has fallen silent and says so in the store.
+#include <fmt/format.h>
+
+#include "api/presence_service.h"
+#include "api/resource_service.h"
+#include "base/log.h"
+
+namespace holdfast::api {
+namespace {
+
+bool is_lost_race(const Status& status) {
+  return absl::IsAborted(status) || absl::IsNotFound(status);
+}
+
+}  // namespace
+
+asio::awaitable<void> PresenceService::tick() {
+  for (;;) {
+    const bool slept = co_await net::pause(options_.tick);
+    if (!slept || stopped_) co_return;
+    const Time now = clock_.now();
+    if (cut_off_) table_.grant_grace(now);
+    cut_off_ = false;
+    // Also while marks are being written: a tick that is late means that this process was away.
+    std::vector<health::Overdue> overdue =
+        table_.on_tick(now, marking_ ? 0 : options_.offline_at_once);
+    if (!overdue.empty()) tasks_.spawn(mark_offline(std::move(overdue)));
+  }
+}
+
+asio::awaitable<void> PresenceService::mark_offline(std::vector<health::Overdue> overdue) {
+  marking_ = true;
+  while (!overdue.empty() && !stopped_) {
+    Result<std::vector<store::Operation>> marks = co_await read_marks(overdue);
+    Status status = marks.status();
+    if (status.ok() && !marks->empty()) status = co_await commit_marks(*std::move(marks));
+    if (!status.ok()) {
+      stats_.failed_marks += 1;
+      cut_off_ = true;
+      log::warn("cannot mark nodes as offline", {{"why", status.ToString()}});
+      break;
+    }
+    overdue = table_.on_tick(clock_.now(), options_.offline_at_once);
+  }
+  marking_ = false;
+}
+
+asio::awaitable<Result<std::vector<store::Operation>>> PresenceService::read_marks(
+    const std::vector<health::Overdue>& overdue) {
+  std::vector<store::Operation> marks;
+  for (const health::Overdue& one : overdue) {
+    const Result<store::Item> item = co_await store_.get(node_key(one.id));
+    if (absl::IsNotFound(item.status())) {
+      table_.observed_gone(one.id);
+      continue;
+    }
+    if (!item.ok()) co_return item.status();
+    std::optional<store::Operation> mark = make_mark(*item, one);
+    if (mark) marks.push_back(*std::move(mark));
+  }
+  co_return marks;
+}
+
+std::optional<store::Operation> PresenceService::make_mark(const store::Item& item,
+                                                           const health::Overdue& overdue) {
+  Result<v1::Resource> resource = decode_item(item);
+  const std::optional<health::Presence> presence =
+      resource.ok() ? presence_of(*resource) : std::nullopt;
+  if (!presence) {
+    table_.observed_gone(overdue.id);
+    return std::nullopt;
+  }
+  if (presence->offline || presence->last_heartbeat != overdue.last_heartbeat) {
+    // Another controller knows better; what it wrote has not come here yet.
+    stats_.lost_races += 1;
+    table_.observed(*presence, clock_.now());
+    return std::nullopt;
+  }
+  const Duration late = clock_.now() - overdue.deadline;
+  set_offline_since(*resource,
+                    clock_.wall_now() - std::chrono::duration_cast<WallTime::duration>(late));
+  resource->mutable_metadata()->clear_revision();
+  store::Operation mark;
+  mark.key = item.key;
+  mark.value = resource->SerializeAsString();
+  mark.expires = item.expires;
+  mark.precondition = store::Precondition::Revision;
+  mark.revision = item.revision;
+  return mark;
+}
+
+asio::awaitable<Status> PresenceService::commit_marks(std::vector<store::Operation> marks) {
+  const size_t count = marks.size();
+  const Result<store::Revision> all = co_await store_.commit(marks);
+  if (all.ok()) stats_.marked_offline += count;
+  if (!is_lost_race(all.status())) co_return all.status();
+  // One of them announced itself meanwhile: the others, each on its own.
+  for (store::Operation& mark : marks) {
+    std::vector<store::Operation> one;
+    one.push_back(std::move(mark));
+    const Status status = (co_await store_.commit(std::move(one))).status();
+    if (status.ok()) stats_.marked_offline += 1;
+    if (is_lost_race(status)) stats_.lost_races += 1;
+    if (!status.ok() && !is_lost_race(status)) co_return status;
+  }
+  co_return absl::OkStatus();
+}
+
+}  // namespace holdfast::api

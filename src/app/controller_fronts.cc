@@ -1,0 +1,95 @@
+// The controller as its fronts see it: what gRPC, HTTP and metrics are given.
+#include <utility>
+
+#include "api/watch_access.h"
+#include "app/controller.h"
+#include "app/controller_metrics.h"
+
+namespace holdfast::app {
+
+web::Backend Controller::backend() {
+  // Coroutines of the services, whichever front they come in by.
+  const auto bind = [](auto& service, auto method) {
+    return [&service, method](api::Caller caller, auto request) {
+      return (service.*method)(std::move(caller), std::move(request));
+    };
+  };
+  const auto allowed = [this, bind](auto& service, auto method, identity::Call call) {
+    return [this, call, run = bind(service, method)](
+               api::Caller caller, auto request) -> decltype(run(caller, request)) {
+      const Status may = gate_.allow(caller, call);
+      if (!may.ok()) co_return may;
+      co_return co_await run(std::move(caller), std::move(request));
+    };
+  };
+  using api::IdentityService;
+  using api::NodeService;
+  using api::ResourceService;
+  return {.admit = [this](const api::Presented& from,
+                          std::string_view verb) { return gate_.admit(from, verb); },
+          .get = bind(resources_, &ResourceService::get),
+          .list = bind(resources_, &ResourceService::list),
+          .create = bind(resources_, &ResourceService::create),
+          .update = bind(resources_, &ResourceService::update),
+          .upsert = bind(resources_, &ResourceService::upsert),
+          .remove = bind(resources_, &ResourceService::remove),
+          .authorise_watch =
+              [this](const api::Caller& caller, const events::WatchRequest& asked) {
+                return api::authorise_watch(gate_, caller, asked);
+              },
+          .latest_revision = [this]() -> asio::awaitable<Result<int64_t>> {
+            CO_TRY(const store::RangeResult now,
+                   co_await store_->range({store::prefix_range("/"), 1}));
+            co_return now.revision;
+          },
+          .status = allowed(nodes_, &NodeService::get_status, identity::Call::Status),
+          .who_am_i = allowed(identity_, &IdentityService::who_am_i, identity::Call::WhoAmI),
+          .service_config =
+              allowed(nodes_, &NodeService::get_service_config, identity::Call::ServiceConfig)};
+}
+
+void Controller::update_metrics() {
+  ControllerMetrics metrics(registry_);
+  metrics.set_status(nodes_.status());
+  const auto add_calls = [&](const char* listener, const api::GrpcServer* server) {
+    if (server == nullptr) return;
+    metrics.count({"holdfast_grpc_calls_total", "Calls, by listener."}, {{"listener", listener}},
+                  server->stats().calls);
+    metrics.count({"holdfast_grpc_calls_refused_total", "Calls refused because too many ran."},
+                  {{"listener", listener}}, server->stats().refused_when_full);
+  };
+  add_calls("unix", local_server_.get());
+  add_calls("tls", tls_server_.get());
+  const auto count = [&](const char* name, const char* help, uint64_t total) {
+    metrics.count({name, help}, {}, total);
+  };
+  count("holdfast_requests_over_rate_total", "Requests refused for coming too fast.",
+        gate_.refused_by_rate());
+  count("holdfast_audit_lines_total", "Lines written to the audit log.", audit_->stats().lines);
+  count("holdfast_audit_lines_lost_total", "Lines that could not be written.",
+        audit_->stats().lost);
+  count("holdfast_requests_denied_total", "Requests refused by identity or permission.",
+        audit_->stats().refusals);
+  count("holdfast_events_total", "Events handed to the fan-out.", fan_out_.stats().events);
+  count("holdfast_watch_messages_total", "Messages delivered to watchers.",
+        fan_out_.stats().messages_taken);
+  count("holdfast_watchers_evicted_total", "Watchers closed for being slow.",
+        fan_out_.stats().evicted);
+  count("holdfast_watchers_refused_total", "Watchers refused because there were too many.",
+        fan_out_.stats().refused);
+  const api::PresenceStats& presence = presence_.stats();
+  count("holdfast_announcements_total", "Announcements stored.", presence.announced);
+  count("holdfast_announcements_timed_out_total", "Announcements the store did not take in time.",
+        presence.timed_out);
+  count("holdfast_announcements_refused_total", "Announcements refused because too many waited.",
+        presence.refused_full);
+  count("holdfast_presence_commits_total", "Commits that carried announcements.", presence.commits);
+  count("holdfast_nodes_marked_offline_total", "Nodes found to be offline.",
+        presence.marked_offline);
+}
+
+api::GrpcServices Controller::services() {
+  return {gate_, resources_, watches_, identity_, nodes_, health_streams_};
+}
+
+}  // namespace holdfast::app

@@ -1,0 +1,72 @@
+#include "app/controller_options.h"
+
+#include <fstream>
+#include <random>
+
+#include "rpc/channel.h"
+
+namespace holdfast::app {
+namespace {
+
+Result<store::EtcdOptions> etcd_options(const config::EtcdConfig& config) {
+  store::EtcdOptions etcd;
+  etcd.endpoints = config.endpoints;
+  etcd.username = config.username;
+  if (!config.prefix.empty()) etcd.prefix = config.prefix;
+  if (!config.ca.empty() || !config.certificate.empty()) {
+    TRY(etcd.tls,
+        rpc::load_tls(
+            {.ca = config.ca, .certificate = config.certificate, .private_key = config.key}));
+  }
+  if (!config.password_file.empty()) {
+    std::ifstream file(config.password_file);
+    if (!std::getline(file, etcd.password)) {
+      return absl::NotFoundError("cannot read " + config.password_file);
+    }
+  }
+  etcd.seed = std::random_device{}();
+  return etcd;
+}
+
+health::TtlOptions always(Duration ttl) {
+  return {.ttl = ttl, .max_ttl = ttl};
+}
+
+}  // namespace
+
+Result<ControllerOptions> controller_options(const config::ControllerConfig& config) {
+  ControllerOptions options;
+  options.name = config.controller.name;
+  options.zone = config.controller.zone;
+  options.data_dir = config.controller.data_dir;
+  options.store = config.store.type;
+  TRY(options.etcd, etcd_options(config.store.etcd));
+  options.listen = config.controller.listen;
+  options.advertise = config.controller.advertise;
+  options.hosts = config.controller.hosts;
+  options.http_listen = config.controller.http.listen;
+  options.health_listen = config.controller.http.health_listen;
+  options.service_config = config.grpc_service_config;
+  options.gate.per_caller.per_second = static_cast<double>(config.limits.requests_per_second);
+  options.gate.per_caller.burst = static_cast<double>(config.limits.request_burst);
+  options.audit.max_bytes = config.audit.max_bytes;
+  options.audit.keep_files = static_cast<int>(config.audit.keep_files);
+  options.identity.node_certificate_ttl = config.identity.node_certificate_ttl;
+  options.identity.user_certificate_ttl = config.identity.user_certificate_ttl;
+  options.identity.token_ttl = config.identity.token_ttl;
+  options.presence.controller_ttl = always(config.presence.controller_ttl);
+  options.presence.proxy_ttl = always(config.presence.proxy_ttl);
+  options.presence.agent_ttl = {.ttl = config.presence.agent_ttl,
+                                .max_ttl = config.presence.agent_max_ttl};
+  options.presence.keep_offline = config.presence.keep_offline;
+  options.presence.heartbeat_write_timeout = config.health.heartbeat_write_timeout;
+  options.presence.seed = std::random_device{}();
+  options.grpc.max_message_bytes = static_cast<int>(config.limits.message_bytes);
+  options.grpc.max_streams_per_connection = static_cast<int>(config.limits.streams_per_connection);
+  options.grpc.max_calls_in_flight = config.limits.calls_in_flight;
+  options.max_http_connections = config.limits.connections;
+  options.health.recovery_window = config.health.recovery_window;
+  return options;
+}
+
+}  // namespace holdfast::app

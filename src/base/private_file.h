@@ -1,0 +1,23 @@
+// Small files that nobody else may read: keys, certificates, tokens.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace holdfast {
+
+inline constexpr size_t kMaxPrivateFileBytes = size_t{1} << 20;
+
+// For the owner only (0600), whole or not at all: written beside its place, synced, then renamed.
+// The message names the path.
+Status write_private_file(const std::string& path, std::string_view text);
+// Makes the folder and those above it as needed, for the owner only (0700).
+Status make_private_folder(const std::string& path);
+
+// "-" is standard input. kNotFound if there is no such file; kInvalidArgument if it cannot be read
+// or is larger than the limit.
+Result<std::string> read_small_file(const std::string& path);
+
+}  // namespace holdfast

@@ -1,0 +1,239 @@
+#include "net/http_connection.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <array>
+
+namespace holdfast::net {
+namespace {
+
+constexpr size_t kWaitingReadBytes = 2 << 10;  // what an idle connection keeps ready
+constexpr size_t kBodyReadBytes = 16 << 10;
+constexpr size_t kWritePieceBytes = 64 << 10;
+constexpr size_t kMaxDiscardedBytes = 256 << 10;
+
+// A cancelled part of a pair ends by the errors of what it waits for, not by an exception.
+asio::awaitable<void> without_throwing(asio::awaitable<void> task) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await std::move(task);
+}
+
+HttpResponse busy() {
+  return http_error(503, "HF1020", "too many requests are being read; try again later");
+}
+
+}  // namespace
+
+HttpCounters::HttpCounters(metrics::Registry& registry)
+    : connections(registry
+                      .gauge({.name = "holdfast_http_connections",
+                              .help = "HTTP connections that are open."})
+                      .with()),
+      refused(registry.counter({.name = "holdfast_http_refused_connections_total",
+                                .help = "HTTP connections closed as they came, by reason."})),
+      cut(registry.counter({.name = "holdfast_http_cut_connections_total",
+                            .help = "HTTP connections that failed or were too slow, by phase."})),
+      requests(registry.counter({.name = "holdfast_http_requests_total",
+                                 .help = "HTTP requests answered, by status code."})) {}
+
+HttpConnection::HttpConnection(HttpShared& shared, const HttpHandler& handler,
+                               std::unique_ptr<HttpStream> stream, HttpPeer peer)
+    : shared_(shared), handler_(handler), stream_(std::move(stream)) {
+  request_.peer = std::move(peer);
+  shared_.counters.connections.add(1);
+}
+
+HttpConnection::~HttpConnection() {
+  hold(0);
+  shared_.counters.connections.add(-1);
+}
+
+void HttpConnection::enter(Phase phase) {
+  const HttpServerOptions& options = shared_.options;
+  const auto within = [&](Duration duration) { deadline_ = shared_.clock.now() + duration; };
+  phase_ = phase;
+  deadline_.reset();
+  switch (phase) {
+    case Phase::Handshake:
+      return within(options.handshake_timeout);
+    case Phase::Idle:
+      return within(options.idle_timeout);
+    case Phase::Header:
+      return within(options.header_timeout);
+    case Phase::Body:
+      return within(options.body_timeout);
+    case Phase::Writing:
+      return within(options.write_timeout);
+    case Phase::Lingering:
+      return within(options.linger);
+    case Phase::Handling:  // what the handler waits for has deadlines of its own
+      return;
+  }
+}
+
+void HttpConnection::on_tick(Time now) {
+  static constexpr std::array<const char*, 7> kNames = {
+      "handshake_timeout", "idle_timeout",  "header_timeout", "body_timeout",
+      "handling_timeout",  "write_timeout", "linger_timeout"};
+  if (!deadline_ || now < *deadline_) return;
+  deadline_.reset();
+  shared_.counters.cut.with({{"reason", kNames[static_cast<size_t>(phase_)]}}).add();
+  stream_->close();
+}
+
+asio::awaitable<void> HttpConnection::run() {
+  if (co_await shake_hands()) {
+    bool more = true;
+    while (more) more = co_await serve_one();
+  }
+  stream_->close();
+}
+
+asio::awaitable<bool> HttpConnection::shake_hands() {
+  enter(Phase::Handshake);
+  shared_.handshakes += 1;
+  const Status shaken = co_await stream_->handshake();
+  shared_.handshakes -= 1;
+  if (!shaken.ok()) {
+    // Without a deadline it was cut by on_tick(), which counts it.
+    if (deadline_) shared_.counters.cut.with({{"reason", "handshake_failed"}}).add();
+    co_return false;
+  }
+  request_.peer.chain_pem = stream_->chain_pem();
+  co_return true;
+}
+
+asio::awaitable<bool> HttpConnection::serve_one() {
+  std::optional<HttpParser> parser(shared_.options.limits);
+  const Got got = co_await read_request(*parser);
+  if (got == Got::Nothing) co_return false;
+  enter(Phase::Handling);
+  Status readable;
+  if (got == Got::Request) readable = parser->take(request_);
+  const bool keep = got == Got::Request && parser->keep_alive();
+  chunks_understood_ = parser->understands_chunks();
+  parser.reset();
+  if (!readable.ok()) {
+    response_ = http_error(400, "HF6030",
+                           std::string_view(readable.message().data(), readable.message().size()));
+  } else if (got == Got::Request) {
+    response_ = co_await handler_(request_);
+  }
+  request_.body = {};
+  hold(0);
+  const bool more = co_await respond(!keep);
+  response_ = {};
+  if (!more) co_return false;
+  // A peer that sends many requests at once takes turns with the others.
+  co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+  co_return true;
+}
+
+asio::awaitable<HttpConnection::Got> HttpConnection::read_request(HttpParser& parser) {
+  continue_sent_ = false;
+  if (pending_.empty()) pending_.shrink_to_fit();
+  enter(pending_.empty() ? Phase::Idle : Phase::Header);
+  for (;;) {
+    if (!pending_.empty()) {
+      std::expected<size_t, HttpResponse> taken = parser.put(pending_);
+      if (taken && !hold(parser.body_bytes())) taken = std::unexpected(busy());
+      if (!taken) {
+        response_ = std::move(taken).error();
+        co_return Got::Refusal;
+      }
+      pending_.erase(0, *taken);
+      if (parser.done()) co_return Got::Request;
+    }
+    const bool read = co_await read_more(parser);
+    if (!read) co_return Got::Nothing;
+  }
+}
+
+asio::awaitable<bool> HttpConnection::read_more(const HttpParser& parser) {
+  if (phase_ != Phase::Body && parser.header_done()) enter(Phase::Body);
+  if (parser.expects_continue() && !continue_sent_) {
+    continue_sent_ = true;
+    const Status written = co_await stream_->write("HTTP/1.1 100 Continue\r\n\r\n");
+    if (!written.ok()) co_return false;
+  }
+  const size_t before = pending_.size();
+  pending_.resize(before + (phase_ == Phase::Body ? kBodyReadBytes : kWaitingReadBytes));
+  const Result<size_t> count = co_await stream_->read_some(std::span(pending_).subspan(before));
+  pending_.resize(before + count.value_or(0));
+  if (!count.ok() || *count == 0) co_return false;
+  if (phase_ == Phase::Idle) enter(Phase::Header);
+  co_return true;
+}
+
+bool HttpConnection::hold(size_t body_bytes) {
+  shared_.buffered_bytes += body_bytes;
+  shared_.buffered_bytes -= held_bytes_;
+  held_bytes_ = body_bytes;
+  return shared_.buffered_bytes <= shared_.options.max_buffered_bytes;
+}
+
+std::string HttpConnection::date() const {
+  const auto since_1970 = shared_.clock.wall_now().time_since_epoch();
+  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(seconds));
+}
+
+asio::awaitable<bool> HttpConnection::respond(bool close) {
+  const bool streams = response_.stream != nullptr;
+  close = close || streams || shared_.stopping || !shared_.options.healthy();
+  chunked_ = streams && chunks_understood_;
+  shared_.counters.requests.with({{"code", fmt::format("{}", response_.status)}}).add();
+  std::string bytes = format_head(response_, {.close = close, .chunked = chunked_, .date = date()});
+  const bool with_body = request_.method != "HEAD";
+  if (with_body && !streams) bytes += response_.body;
+  const Status written = co_await write_pieces(bytes);
+  if (!written.ok()) co_return false;
+  if (with_body && streams) co_await run_stream();
+  if (!close) co_return true;
+  enter(Phase::Lingering);
+  co_await stream_->finish();
+  co_await discard_input();
+  co_return false;
+}
+
+asio::awaitable<void> HttpConnection::run_stream() {
+  using namespace asio::experimental::awaitable_operators;
+  enter(Phase::Handling);
+  co_await (without_throwing(response_.stream(*this)) || without_throwing(discard_input()));
+  if (chunked_) static_cast<void>(co_await write_pieces("0\r\n\r\n"));
+}
+
+// Until the peer ends, or sends more than it has reason to.
+asio::awaitable<void> HttpConnection::discard_input() {
+  std::array<char, 1024> unread;
+  for (size_t total = 0; total < kMaxDiscardedBytes;) {
+    const Result<size_t> count = co_await stream_->read_some(unread);
+    if (!count.ok() || *count == 0) co_return;
+    total += *count;
+  }
+}
+
+asio::awaitable<Status> HttpConnection::write_pieces(std::string_view bytes) {
+  while (!bytes.empty()) {
+    enter(Phase::Writing);
+    CO_TRY_OK(co_await stream_->write(bytes.substr(0, kWritePieceBytes)));
+    bytes.remove_prefix(std::min(bytes.size(), kWritePieceBytes));
+  }
+  enter(Phase::Handling);
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Status> HttpConnection::write(std::string_view bytes) {
+  if (bytes.empty()) co_return absl::OkStatus();  // an empty chunk would end the response
+  if (!chunked_) co_return co_await write_pieces(bytes);
+  const std::string chunk = fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes);
+  co_return co_await write_pieces(chunk);
+}
+
+}  // namespace holdfast::net

@@ -1,0 +1,103 @@
+// One connection of an HTTP server: requests one after the other, each phase with its deadline.
+//
+//   handshake ─► idle ─► header ─► body ─► handling ─► writing ─► idle, or lingering and closed
+//
+// Deadlines are looked at by the server's sweep (on_tick), so a waiting connection costs no timer.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "metrics/metrics.h"
+#include "net/http_message.h"
+#include "net/http_parser.h"
+#include "net/http_stream.h"
+
+namespace holdfast::net {
+
+struct HttpServerOptions {
+  size_t max_connections = 8'192;         // further ones are closed as they come
+  size_t max_handshakes = 1'024;          // TLS handshakes under way; further ones likewise
+  HttpLimits limits{};                    // of one request: answered with 431, 413
+  size_t max_buffered_bytes = 128 << 20;  // of all bodies being read: 503
+  Duration handshake_timeout = std::chrono::seconds(10);
+  Duration header_timeout = std::chrono::seconds(10);  // for all of it, from its first byte
+  Duration body_timeout = std::chrono::seconds(30);    // for all of it
+  Duration idle_timeout = std::chrono::seconds(60);    // until the first byte of a request
+  Duration write_timeout = std::chrono::seconds(30);   // for every 64 KiB
+  Duration linger = std::chrono::seconds(1);           // for the peer to read the last response
+  Duration grace = std::chrono::seconds(1);            // for running requests when it stops
+  Duration sweep_period = std::chrono::milliseconds(100);
+  // While false every response ends its connection, so that clients go elsewhere.
+  std::function<bool()> healthy = [] { return true; };
+};
+
+struct HttpCounters {
+  explicit HttpCounters(metrics::Registry& registry);
+
+  metrics::Gauge connections;
+  metrics::Family<metrics::Counter>& refused;   // connections, by reason
+  metrics::Family<metrics::Counter>& cut;       // connections, by the phase they were too slow in
+  metrics::Family<metrics::Counter>& requests;  // by status code
+};
+
+// What the connections of a server have in common.
+struct HttpShared {
+  HttpServerOptions options;
+  const Clock& clock;
+  HttpCounters counters;
+  size_t handshakes = 0;
+  size_t buffered_bytes = 0;
+  bool stopping = false;
+};
+
+class HttpConnection final : private HttpSink {
+ public:
+  // `shared` and `handler` outlive it.
+  HttpConnection(HttpShared& shared, const HttpHandler& handler, std::unique_ptr<HttpStream> stream,
+                 HttpPeer peer);
+  ~HttpConnection() override;
+
+  // Until either side ends it.
+  asio::awaitable<void> run();
+  void close() { stream_->close(); }
+  // Closes it if its phase has lasted too long.
+  void on_tick(Time now);
+  bool idle() const { return phase_ == Phase::Idle; }
+
+ private:
+  enum class Phase { Handshake, Idle, Header, Body, Handling, Writing, Lingering };
+  enum class Got { Request, Refusal, Nothing };
+
+  void enter(Phase phase);
+  asio::awaitable<bool> shake_hands();
+  asio::awaitable<bool> serve_one();
+  asio::awaitable<Got> read_request(HttpParser& parser);
+  asio::awaitable<bool> read_more(const HttpParser& parser);
+  asio::awaitable<bool> respond(bool close);
+  asio::awaitable<void> run_stream();
+  asio::awaitable<void> discard_input();
+  asio::awaitable<Status> write_pieces(std::string_view bytes);
+  asio::awaitable<Status> write(std::string_view bytes) override;  // of a stream
+  bool hold(size_t body_bytes);
+  std::string date() const;
+
+  HttpShared& shared_;
+  const HttpHandler& handler_;
+  std::unique_ptr<HttpStream> stream_;
+  HttpRequest request_;
+  HttpResponse response_;
+  std::string pending_;  // read, not yet parsed
+  Phase phase_ = Phase::Handshake;
+  std::optional<Time> deadline_;
+  size_t held_bytes_ = 0;  // its part of shared_.buffered_bytes
+  bool continue_sent_ = false;
+  bool chunks_understood_ = false;
+  bool chunked_ = false;  // the stream that runs
+};
+
+}  // namespace holdfast::net

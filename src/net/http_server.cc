@@ -1,0 +1,165 @@
+#include "net/http_server.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "net/http_address.h"
+#include "net/tls_stream.h"
+
+namespace holdfast::net {
+namespace {
+
+constexpr int kBacklog = 1'024;
+constexpr std::chrono::milliseconds kAcceptPause(100);  // when there are no descriptors left
+
+// Only a socket: what else is there is somebody's file.
+void remove_socket_file(const std::string& path) {
+  struct stat found = {};
+  if (::lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) ::unlink(path.c_str());
+}
+
+template <typename Acceptor>
+boost::system::error_code bind_and_listen(Acceptor& acceptor, const ListenAddress& address) {
+  boost::system::error_code error;
+  acceptor.open(address.endpoint.protocol(), error);
+  if (error) return error;
+  if (address.socket_file.empty()) {
+    acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  } else {
+    remove_socket_file(address.socket_file);
+  }
+  if (!error) acceptor.bind(address.endpoint, error);
+  if (error) return error;
+  // Before it listens, so that nobody else is ever let in.
+  if (!address.socket_file.empty() && ::chmod(address.socket_file.c_str(), 0600) != 0) {
+    return {errno, boost::system::system_category()};
+  }
+  acceptor.listen(kBacklog, error);
+  return error;
+}
+
+}  // namespace
+
+HttpServer::HttpServer(const asio::any_io_executor& loop, const Clock& clock,
+                       metrics::Registry& registry, HttpServerOptions options)
+    : loop_(loop),
+      shared_{.options = std::move(options), .clock = clock, .counters = HttpCounters(registry)},
+      tasks_(loop) {}
+
+HttpServer::~HttpServer() {
+  HF_CHECK(connections_.empty(), "a server is stopped before it dies");
+}
+
+Result<std::string> HttpServer::listen(const HttpListen& where, HttpHandler handler) {
+  TRY(const ListenAddress address, parse_listen_address(where.address));
+  Acceptor acceptor(loop_);
+  const boost::system::error_code failed = bind_and_listen(acceptor, address);
+  if (failed) {
+    return absl::UnavailableError(
+        fmt::format("cannot listen on {}: {}", where.address, failed.message()));
+  }
+  boost::system::error_code error;
+  const std::string bound =
+      address.socket_file.empty() ? to_text(acceptor.local_endpoint(error)) : where.address;
+  start({.acceptor = std::move(acceptor),
+         .handler = std::move(handler),
+         .tls = where.tls,
+         .socket_file = address.socket_file});
+  return bound;
+}
+
+void HttpServer::start(Listener listener) {
+  if (listeners_.empty()) tasks_.spawn(sweep());
+  tasks_.spawn(accept(listeners_.emplace_back(std::move(listener))));
+}
+
+Status HttpServer::set_tls(const std::string& certificate_chain_pem,
+                           const std::string& private_key_pem) {
+  TRY(tls_, TlsContext::make(certificate_chain_pem, private_key_pem));
+  return absl::OkStatus();
+}
+
+asio::awaitable<void> HttpServer::accept(Listener& listener) {
+  while (!shared_.stopping) {
+    Protocol::endpoint peer;
+    auto [error, socket] =
+        co_await listener.acceptor.async_accept(peer, asio::as_tuple(asio::use_awaitable));
+    if (shared_.stopping) co_return;
+    if (!error) {
+      take(listener, std::move(socket), peer);
+      continue;
+    }
+    if (error == asio::error::connection_aborted) continue;
+    // No descriptors or memory: what waits in the backlog is taken when there are again.
+    shared_.counters.refused.with({{"reason", "descriptors"}}).add();
+    const bool waited = co_await pause(kAcceptPause);
+    if (!waited) co_return;
+  }
+}
+
+// Null if it may come in.
+const char* HttpServer::why_not(const Listener& listener) const {
+  if (connections_.size() >= shared_.options.max_connections) return "connections";
+  if (!listener.tls) return nullptr;
+  if (tls_ == nullptr) return "no_certificate";
+  return shared_.handshakes >= shared_.options.max_handshakes ? "handshakes" : nullptr;
+}
+
+void HttpServer::take(Listener& listener, StreamSocket socket, const Protocol::endpoint& peer) {
+  if (const char* reason = why_not(listener)) {
+    shared_.counters.refused.with({{"reason", reason}}).add();
+    return;  // closes it
+  }
+  boost::system::error_code ignored;  // a unix socket has no such option
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket.native_non_blocking(true, ignored);
+  HttpPeer who;
+  who.local = !listener.socket_file.empty();
+  who.source = to_text(peer);
+  std::unique_ptr<HttpStream> stream = listener.tls ? make_tls_stream(std::move(socket), tls_)
+                                                    : make_plain_stream(std::move(socket));
+  connections_.emplace_back(shared_, listener.handler, std::move(stream), std::move(who));
+  tasks_.spawn(serve(std::prev(connections_.end())));
+}
+
+asio::awaitable<void> HttpServer::serve(Connections::iterator connection) {
+  co_await connection->run();
+  connections_.erase(connection);
+}
+
+asio::awaitable<void> HttpServer::sweep() {
+  for (;;) {
+    const bool waited = co_await pause(shared_.options.sweep_period);
+    if (!waited) co_return;
+    const Time now = shared_.clock.now();
+    for (HttpConnection& connection : connections_) connection.on_tick(now);
+  }
+}
+
+asio::awaitable<void> HttpServer::stop() {
+  shared_.stopping = true;
+  for (Listener& listener : listeners_) {
+    boost::system::error_code ignored;  // closed either way
+    listener.acceptor.close(ignored);
+    remove_socket_file(listener.socket_file);
+  }
+  for (HttpConnection& connection : connections_) {
+    if (connection.idle()) connection.close();
+  }
+  const Time end = shared_.clock.now() + shared_.options.grace;
+  bool waited = true;
+  while (waited && !connections_.empty() && shared_.clock.now() < end) {
+    waited = co_await pause(std::chrono::milliseconds(5));
+  }
+  for (HttpConnection& connection : connections_) connection.close();
+  co_await tasks_.join();
+}
+
+}  // namespace holdfast::net

@@ -1,0 +1,58 @@
+#include "net/http_stream.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+namespace holdfast::net {
+namespace {
+
+constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+
+class PlainStream final : public HttpStream {
+ public:
+  explicit PlainStream(StreamSocket socket) : socket_(std::move(socket)) {}
+
+  asio::awaitable<Status> handshake() override { co_return absl::OkStatus(); }
+
+  asio::awaitable<Result<size_t>> read_some(std::span<char> into) override {
+    const auto [error, count] =
+        co_await socket_.async_read_some(asio::buffer(into.data(), into.size()), kAsValue);
+    if (error == asio::error::eof) co_return 0;
+    if (error) co_return absl::UnavailableError(error.message());
+    co_return count;
+  }
+
+  asio::awaitable<Status> write(std::string_view bytes) override {
+    const auto [error, count] =
+        co_await asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()), kAsValue);
+    if (error) co_return absl::UnavailableError(error.message());
+    co_return absl::OkStatus();
+  }
+
+  asio::awaitable<void> finish() override {
+    boost::system::error_code ignored;  // the peer may be gone
+    socket_.shutdown(StreamSocket::shutdown_send, ignored);
+    co_return;
+  }
+
+  void close() override {
+    boost::system::error_code ignored;  // closed either way
+    socket_.close(ignored);
+  }
+
+  std::string chain_pem() const override { return {}; }
+
+ private:
+  StreamSocket socket_;
+};
+
+}  // namespace
+
+std::unique_ptr<HttpStream> make_plain_stream(StreamSocket socket) {
+  return std::make_unique<PlainStream>(std::move(socket));
+}
+
+}  // namespace holdfast::net

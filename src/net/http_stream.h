@@ -1,0 +1,41 @@
+// The bytes of one connection, plain or under TLS. A connection is used by one loop; reading and
+// writing at the same time is allowed, two reads or two writes are not.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace holdfast::net {
+
+namespace asio = boost::asio;
+
+using StreamSocket = asio::generic::stream_protocol::socket;
+
+class HttpStream {
+ public:
+  virtual ~HttpStream() = default;
+
+  // What must happen before the first read.
+  virtual asio::awaitable<Status> handshake() = 0;
+  // 0: the peer sends no more.
+  virtual asio::awaitable<Result<size_t>> read_some(std::span<char> into) = 0;
+  // All of it.
+  virtual asio::awaitable<Status> write(std::string_view bytes) = 0;
+  // Says that nothing more will be sent.
+  virtual asio::awaitable<void> finish() = 0;
+  // At once; what waits fails.
+  virtual void close() = 0;
+  // What the peer presented in the handshake; empty if nothing.
+  virtual std::string chain_pem() const = 0;
+};
+
+std::unique_ptr<HttpStream> make_plain_stream(StreamSocket socket);
+
+}  // namespace holdfast::net

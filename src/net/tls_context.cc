@@ -1,0 +1,160 @@
+#include "net/tls_context.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "base/check.h"
+
+namespace holdfast::net {
+namespace {
+
+constexpr long kMaxPresentedBytes = 32 << 10;  // of certificates, from one client
+
+template <auto Function>
+struct Freed {
+  template <typename T>
+  void operator()(T* owned) const {
+    Function(owned);
+  }
+};
+using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
+using Bio = std::unique_ptr<BIO, Freed<BIO_free>>;
+
+// OpenSSL's own BIO for sockets raises SIGPIPE when the peer is gone; this one does not.
+int socket_of(BIO* bio) {
+  return static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio)));
+}
+
+int write_socket(BIO* bio, const char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t sent = ::send(socket_of(bio), bytes, static_cast<size_t>(size), MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  return static_cast<int>(sent);
+}
+
+int read_socket(BIO* bio, char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t count = ::recv(socket_of(bio), bytes, static_cast<size_t>(size), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  return static_cast<int>(count);
+}
+
+long control_socket(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+BIO_METHOD* make_socket_method() {
+  BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+  HF_CHECK(method != nullptr, "OpenSSL has memory");
+  BIO_meth_set_write(method, write_socket);
+  BIO_meth_set_read(method, read_socket);
+  BIO_meth_set_ctrl(method, control_socket);
+  return method;
+}
+
+int accept_any_certificate(X509_STORE_CTX* /*store*/, void* /*unused*/) {
+  return 1;
+}
+
+void set_rules(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                   SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  // A resumed session would not have the peer's whole chain.
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_max_cert_list(context, kMaxPresentedBytes);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_cert_verify_callback(context, accept_any_certificate, nullptr);
+}
+
+Bio reader_of(const std::string& pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+// A private key is never asked a passphrase for.
+int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*unused*/) {
+  return -1;
+}
+
+Status use_chain(SSL_CTX* context, const std::string& pem) {
+  const Bio reader = reader_of(pem);
+  const Certificate own(PEM_read_bio_X509(reader.get(), nullptr, no_passphrase, nullptr));
+  if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) {
+    return absl::InvalidArgumentError("the certificate is not one in PEM");
+  }
+  while (Certificate next{PEM_read_bio_X509(reader.get(), nullptr, no_passphrase, nullptr)}) {
+    if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) {
+      return absl::InvalidArgumentError("the certificate's chain cannot be used");
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status use_key(SSL_CTX* context, const std::string& pem) {
+  const Bio reader = reader_of(pem);
+  const Key key(PEM_read_bio_PrivateKey(reader.get(), nullptr, no_passphrase, nullptr));
+  if (!key) return absl::InvalidArgumentError("the private key is not one in PEM");
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
+    return absl::InvalidArgumentError("the private key is not the certificate's");
+  }
+  return absl::OkStatus();
+}
+
+void append_pem(X509* certificate, BIO* out) {
+  HF_CHECK(PEM_write_bio_X509(out, certificate) == 1, "OpenSSL has memory");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::make(const std::string& certificate_chain_pem,
+                                                           const std::string& private_key_pem) {
+  ERR_clear_error();
+  std::shared_ptr<TlsContext> made(new TlsContext);  // tidy: shared, const from here on
+  made->socket_method_.reset(make_socket_method());
+  made->context_.reset(SSL_CTX_new(TLS_server_method()));
+  HF_CHECK(made->context_ != nullptr, "OpenSSL has memory");
+  set_rules(made->context_.get());
+  Status fits = use_chain(made->context_.get(), certificate_chain_pem);
+  if (fits.ok()) fits = use_key(made->context_.get(), private_key_pem);
+  ERR_clear_error();
+  if (!fits.ok()) return fits;
+  return made;
+}
+
+std::unique_ptr<SSL, TlsContext::Free> TlsContext::accept_on(int socket) const {
+  std::unique_ptr<SSL, Free> ssl(SSL_new(context_.get()));
+  BIO* bio = BIO_new(socket_method_.get());
+  HF_CHECK(ssl != nullptr && bio != nullptr, "OpenSSL has memory");
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(socket)));
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl.get(), bio, bio);
+  SSL_set_accept_state(ssl.get());
+  return ssl;
+}
+
+std::string presented_chain(const SSL& ssl) {
+  const Certificate own(SSL_get1_peer_certificate(&ssl));
+  if (!own) return {};
+  const Bio out(BIO_new(BIO_s_mem()));
+  HF_CHECK(out != nullptr, "OpenSSL has memory");
+  append_pem(own.get(), out.get());
+  // On a server this does not hold the peer's own.
+  const STACK_OF(X509)* others = SSL_get_peer_cert_chain(&ssl);
+  for (int i = 0; others != nullptr && i < sk_X509_num(others); ++i) {
+    append_pem(sk_X509_value(others, i), out.get());
+  }
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return {text, static_cast<size_t>(size)};
+}
+
+}  // namespace holdfast::net

@@ -1,0 +1,121 @@
+#include "web/api_handler.h"
+
+#include "web/answer.h"
+#include "web/request.h"
+
+namespace holdfast::web {
+namespace {
+
+std::optional<WallTime> expiry_of(const api::Caller& caller) {
+  if (caller.expires == WallTime{}) return std::nullopt;  // whoever has no certificate
+  return caller.expires;
+}
+
+}  // namespace
+
+asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
+                                                      const net::HttpRequest& request) {
+  const api::Presented presented{.chain_pem = request.peer.chain_pem,
+                                 .source = request.peer.source,
+                                 .local = request.peer.local};
+  Result<api::Caller> caller = backend_.admit(presented, verb_of(route.endpoint));
+  net::HttpResponse response;
+  if (caller.ok()) {
+    Result<net::HttpResponse> answer = co_await dispatch(route, request, *std::move(caller));
+    response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
+  } else {
+    response = error_answer(caller.status());
+  }
+  if (!response.stream) response.headers.emplace_back("Cache-Control", "no-store");
+  co_return response;
+}
+
+ApiHandler::Answer ApiHandler::dispatch(const Route& route, const net::HttpRequest& request,
+                                        api::Caller caller) {
+  switch (route.endpoint) {
+    case Endpoint::List:
+      co_return co_await list(route, request, std::move(caller));
+    case Endpoint::Get:
+      co_return co_await get(route, request, std::move(caller));
+    case Endpoint::Create:
+    case Endpoint::Put:
+      co_return co_await write(route, request, std::move(caller));
+    case Endpoint::Delete:
+      co_return co_await remove(route, request, std::move(caller));
+    case Endpoint::Watch:
+      co_return co_await watch(request, std::move(caller));
+    case Endpoint::Status:
+      co_return co_await ask(backend_.status, request, std::move(caller));
+    case Endpoint::WhoAmI:
+      co_return co_await ask(backend_.who_am_i, request, std::move(caller));
+    case Endpoint::ServiceConfig:
+      co_return co_await ask(backend_.service_config, request, std::move(caller));
+    default:
+      co_return absl::InternalError("a route of health is not of the API");
+  }
+}
+
+ApiHandler::Answer ApiHandler::list(const Route& route, const net::HttpRequest& request,
+                                    api::Caller caller) {
+  CO_TRY(v1::ListRequest asked, list_request(route, request));
+  CO_TRY(const v1::ListResponse page, co_await backend_.list(std::move(caller), std::move(asked)));
+  co_return list_answer(page);
+}
+
+ApiHandler::Answer ApiHandler::get(const Route& route, const net::HttpRequest& request,
+                                   api::Caller caller) {
+  CO_TRY_OK(no_query(request));
+  v1::GetRequest asked;
+  asked.set_kind(route.kind);
+  asked.set_name(route.name);
+  CO_TRY(const v1::Resource found, co_await backend_.get(std::move(caller), std::move(asked)));
+  co_return resource_answer(found);
+}
+
+ApiHandler::Answer ApiHandler::write(const Route& route, const net::HttpRequest& request,
+                                     api::Caller caller) {
+  const auto type = request.headers.find("content-type");
+  if (type == request.headers.end() || !is_readable_type(type->second)) {
+    co_return net::http_error(415, "HF6036",
+                              "send the resource as Content-Type application/json or "
+                              "application/yaml");
+  }
+  CO_TRY(Write asked, write_request(route, request));
+  const bool creates = route.endpoint == Endpoint::Create;
+  const auto& call = creates            ? backend_.create
+                     : asked.must_exist ? backend_.update
+                                        : backend_.upsert;
+  CO_TRY(const v1::Resource written, co_await call(std::move(caller), std::move(asked.request)));
+  co_return resource_answer(written, creates ? 201 : 200);
+}
+
+ApiHandler::Answer ApiHandler::remove(const Route& route, const net::HttpRequest& request,
+                                      api::Caller caller) {
+  CO_TRY(v1::DeleteRequest asked, delete_request(route, request));
+  CO_TRY(const v1::DeleteResponse removed,
+         co_await backend_.remove(std::move(caller), std::move(asked)));
+  co_return message_answer(removed);
+}
+
+ApiHandler::Answer ApiHandler::watch(const net::HttpRequest& request, api::Caller caller) {
+  CO_TRY(const v1::WatchRequest asked, watch_request(request));
+  CO_TRY(const events::WatchRequest wanted, events::from_proto(asked, {}));
+  CO_TRY(const events::WatchRequest allowed, backend_.authorise_watch(caller, wanted));
+  if (allowed.after_revision > fan_out_.latest()) {
+    CO_TRY(const int64_t latest, co_await backend_.latest_revision());
+    fan_out_.note_latest(latest);
+  }
+  // A head alone is no watch.
+  if (request.method == "HEAD") co_return net::HttpResponse{.content_type = "text/event-stream"};
+  co_return watches_.open(allowed, expiry_of(caller));
+}
+
+template <typename Response, typename Request>
+ApiHandler::Answer ApiHandler::ask(const Call<Response, Request>& call,
+                                   const net::HttpRequest& request, api::Caller caller) {
+  CO_TRY_OK(no_query(request));
+  CO_TRY(const Response response, co_await call(std::move(caller), Request()));
+  co_return message_answer(response);
+}
+
+}  // namespace holdfast::web

@@ -1,0 +1,47 @@
+// What the /v1 routes need of the controller, as calls that app/ binds to its services. Each checks
+// what its caller may and writes the audit; nothing is decided here.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <string_view>
+
+#include "api/gate.h"
+#include "base/result.h"
+#include "events/watch_request.h"
+#include "holdfast/v1/api.pb.h"
+#include "holdfast/v1/identity.pb.h"
+#include "holdfast/v1/node.pb.h"
+
+namespace holdfast::web {
+
+namespace asio = boost::asio;
+
+template <typename Response, typename Request>
+using Call = std::function<asio::awaitable<Result<Response>>(api::Caller, Request)>;
+
+struct Backend {
+  // Gate::admit
+  std::function<Result<api::Caller>(const api::Presented&, std::string_view verb)> admit;
+
+  // ResourceService
+  Call<v1::Resource, v1::GetRequest> get;
+  Call<v1::ListResponse, v1::ListRequest> list;
+  Call<v1::Resource, v1::WriteRequest> create;
+  Call<v1::Resource, v1::WriteRequest> update;
+  Call<v1::Resource, v1::WriteRequest> upsert;
+  Call<v1::DeleteResponse, v1::DeleteRequest> remove;
+
+  // authorise_watch
+  std::function<Result<events::WatchRequest>(const api::Caller&, const events::WatchRequest&)>
+      authorise_watch;
+  // The store's revision now, for a watcher that knows of one the fan-out has not seen yet.
+  std::function<asio::awaitable<Result<int64_t>>()> latest_revision;
+
+  Call<v1::GetStatusResponse, v1::GetStatusRequest> status;
+  Call<v1::WhoAmIResponse, v1::WhoAmIRequest> who_am_i;
+  Call<v1::GetServiceConfigResponse, v1::GetServiceConfigRequest> service_config;
+};
+
+}  // namespace holdfast::web
