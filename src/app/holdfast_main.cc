@@ -1,5 +1,6 @@
 // holdfast: the command line. Parses options, runs one verb.
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
 #include "app/command_line.h"
 #include "app/local_commands.h"
@@ -51,5 +52,6 @@ Exit main(int argc, char** argv) {
 }  // namespace holdfast::app
 
 int main(int argc, char** argv) {
+  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // what goes wrong is said in our own words
   return static_cast<int>(holdfast::cli::with_output_written(holdfast::app::main(argc, argv)));
 }

@@ -91,15 +91,17 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+Result<std::unique_ptr<Controller>> start_controller(asio::io_context& loop, const Clock& clock,
+                                                     const config::ControllerConfig& config) {
+  TRY(ControllerOptions options, controller_options(config));
+  options.version = HF_VERSION;
+  return Controller::start(loop, clock, std::move(options));
+}
+
 int run_controller(const DaemonConfig& sources, const config::Loaded& loaded) {
   const SystemClock clock;
   asio::io_context loop{1};
-  Result<ControllerOptions> options = controller_options(loaded.config);
-  Result<std::unique_ptr<Controller>> controller = options.status();
-  if (options.ok()) {
-    options->version = HF_VERSION;
-    controller = Controller::start(loop, clock, *std::move(options));
-  }
+  Result<std::unique_ptr<Controller>> controller = start_controller(loop, clock, loaded.config);
   if (!controller.ok()) {
     std::cerr << "holdfastd: " << controller.status().message() << "\n";
     return kExitFailed;

@@ -78,6 +78,9 @@ v1::RotateAction action_of(RotateOptions::Step step) {
 Exit init(const Session& session, const InitOptions& options) {
   Result<v1::Authority> authority =
       session.client.identity(&v1::Identity::Stub::GetAuthority, v1::GetAuthorityRequest());
+  if (absl::IsUnavailable(authority.status()) || absl::IsDeadlineExceeded(authority.status())) {
+    return session.failed(authority.status());
+  }
   const bool there = authority.ok() && !authority->cluster().empty() &&
                      (options.cluster.empty() || options.cluster == authority->cluster());
   if (!there) {

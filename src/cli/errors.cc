@@ -11,14 +11,23 @@ namespace holdfast::cli {
 namespace {
 
 // Without what gRPC says around the cause.
-std::string cause(std::string message) {
+std::string cause(std::string message, std::string_view server) {
   constexpr std::string_view kLast = "last error: ";
   if (const size_t at = message.find(kLast); at != std::string::npos) {
     message.erase(0, at + kLast.size());
   }
   constexpr std::string_view kUnknown = "UNKNOWN: ";
   if (message.starts_with(kUnknown)) message.erase(0, kUnknown.size());
+  const std::string again = fmt::format("{}: ", server);
+  if (message.starts_with(again)) message.erase(0, again.size());
   return message;
+}
+
+// What gRPC says when the server's certificate is signed by another, or names another.
+bool is_distrust(std::string_view message) {
+  return message.contains("CERTIFICATE_VERIFY_FAILED") ||
+         message.contains("certificate verify failed") ||
+         message.contains("is not in peer certificate");
 }
 
 Failure unavailable(const std::string& message, const Asked& asked) {
@@ -26,7 +35,7 @@ Failure unavailable(const std::string& message, const Asked& asked) {
     return {Exit::Failed, "HF1021", fmt::format("the controller cannot do it now: {}", message),
             "look at the controller's log; if it says \"outcome unknown\", read before you retry"};
   }
-  if (message.contains("CERTIFICATE_VERIFY_FAILED")) {
+  if (is_distrust(message)) {
     return {Exit::NoController, "HF5004",
             fmt::format("{} shows a certificate that the authority of this profile did not sign, "
                         "or one that is no controller's",
@@ -34,7 +43,7 @@ Failure unavailable(const std::string& message, const Asked& asked) {
             "is it another cluster's? Log in again with its pin"};
   }
   return {Exit::NoController, "HF1001",
-          fmt::format("no controller at {}: {}", asked.server, cause(message)),
+          fmt::format("no controller at {}: {}", asked.server, cause(message, asked.server)),
           "start one with `holdfastd controller`, or name another with --server"};
 }
 
@@ -51,7 +60,9 @@ Failure by_status(const Status& status, const Asked& asked) {
     case absl::StatusCode::kInvalidArgument:
       return {Exit::BadInput, "HF6010", message, ""};
     case absl::StatusCode::kUnimplemented:
-      return {Exit::Failed, "HF6011", message, "the controller may be older than this command"};
+      return {Exit::Failed, "HF6011",
+              message.empty() ? "the controller does not know this call" : message,
+              "the controller may be older than this command"};
     case absl::StatusCode::kNotFound:
       return {Exit::Failed, "HF6020", message, "list what there is with `holdfast get KIND`"};
     case absl::StatusCode::kAlreadyExists:

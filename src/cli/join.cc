@@ -93,9 +93,10 @@ Exit join(const Console& console, const JoinOptions& options) {
                            "the token is spent; make room, and a new one"});
   }
   print_out(fmt::format("{}/{}\n", node_role(joined->certificate_pem()), joined->name()));
-  print_err(fmt::format("Joined cluster {}; the identity is in {} and expires {}.\n",
-                        joined->cluster(), *folder,
-                        relative(to_wall(joined->expires()), SystemClock().wall_now())));
+  const Result<identity::Validity> validity = identity::validity_of(joined->certificate_pem());
+  print_err(fmt::format(
+      "Joined cluster {}; the identity is in {} and expires {}.\n", joined->cluster(), *folder,
+      validity.ok() ? relative(validity->not_after, SystemClock().wall_now()) : "some time"));
   return Exit::Ok;
 }
 

@@ -1,8 +1,6 @@
 #include "e2e/controller_process.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -61,11 +59,7 @@ bool ControllerProcess::ready() const {
   const std::string path = socket();
   HF_CHECK(path.size() < sizeof(local.sun_path), "the socket's path fits its address");
   std::ranges::copy(path, local.sun_path);
-  sockaddr_in loopback{};
-  loopback.sin_family = AF_INET;
-  loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  loopback.sin_port = htons(port_);
-  return accepts(AF_UNIX, local) && accepts(AF_INET, loopback);
+  return accepts(AF_UNIX, local);
 }
 
 std::string ControllerProcess::tcp_server() const {
