@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kLongestLine = 8 << 10;
 
 Status failed(std::string_view what, const std::string& path) {
-  return coded(absl::StatusCode::kUnavailable, "HF1103",
+  return coded(absl::StatusCode::kUnavailable, "HF1107",
                fmt::format("the audit log {}: {}: {}", path, what, std::strerror(errno)));
 }
 

@@ -32,42 +32,43 @@ AuthorityService::AuthorityService(Gate& gate, const Clock& clock, AuthorityOpti
 
 void AuthorityService::on_reset(Kind kind, const std::vector<store::Item>& items) {
   if (kind == Kind::Role) roles_.clear();
-  if (kind == Kind::User) disabled_users_.clear();
+  if (kind == Kind::User) users_.clear();
   for (const store::Item& item : items) {
     const Result<v1::Resource> resource = decode_item(item);
     if (resource.ok()) take(*resource);
   }
-  update_gate();
+  update_gate(kind);
 }
 
 void AuthorityService::on_change(const store::Change& change) {
   const std::optional<resource::StoreKey> key = resource::parse_store_key(change.item.key);
   if (!key) return;
   if (change.type == store::Change::Type::Delete) {
-    roles_.erase(key->kind == Kind::Role ? key->name : "");
-    disabled_users_.erase(key->kind == Kind::User ? key->name : "");
+    if (key->kind == Kind::Role) roles_.erase(key->name);
+    if (key->kind == Kind::User) users_.erase(key->name);
   } else {
     const Result<v1::Resource> resource = decode_item(change.item);
     if (resource.ok()) take(*resource);
   }
-  update_gate();
+  update_gate(key->kind);
 }
 
 void AuthorityService::take(const v1::Resource& resource) {
   const std::string& name = resource.metadata().name();
   if (resource.has_role()) roles_[name] = resource.role();
   if (resource.has_user()) {
-    disabled_users_.erase(name);
-    if (resource.user().disabled()) disabled_users_.insert(name);
+    users_.erase(name);
+    const auto& roles = resource.user().roles();
+    if (!resource.user().disabled()) users_[name] = {roles.begin(), roles.end()};
   }
   if (resource.has_cert_authority() && name == kAuthorityName) {
     take_authority(resource.cert_authority());
   }
 }
 
-void AuthorityService::update_gate() {
-  gate_.set_roles(roles_);
-  gate_.set_disabled_users(disabled_users_);
+void AuthorityService::update_gate(Kind kind) {
+  if (kind == Kind::Role) gate_.set_roles(roles_);
+  if (kind == Kind::User) gate_.set_users(users_);
 }
 
 void AuthorityService::take_authority(const v1::CertAuthority& authority) {

@@ -72,7 +72,7 @@ class AuthorityService {
  private:
   void take(const v1::Resource& resource);
   void take_authority(const v1::CertAuthority& authority);
-  void update_gate();
+  void update_gate(resource::Kind kind);
   Status renew_own();
 
   Gate& gate_;
@@ -81,7 +81,7 @@ class AuthorityService {
   OnCertificate on_certificate_;
   std::optional<v1::CertAuthority> authority_;
   identity::Roles roles_;
-  std::set<std::string> disabled_users_;
+  Gate::Users users_;
   std::optional<ServerCertificate> certificate_;
   WallTime renew_at_{};
   Status status_;

@@ -55,15 +55,30 @@ Gate::Gate(const Clock& clock, AuditService& audit, GateOptions options)
       per_source_(options.per_source) {}
 
 Status Gate::set_trust(const std::string& cluster, const std::string& ca_pem) {
+  version_ += 1;
   return trust_.set(cluster, ca_pem);
 }
 
 void Gate::set_roles(identity::Roles roles) {
   permissions_ = std::make_shared<const identity::Permissions>(std::move(roles));
+  version_ += 1;
 }
 
-void Gate::set_disabled_users(std::set<std::string> names) {
-  disabled_users_ = std::move(names);
+void Gate::set_users(Users users) {
+  users_ = std::move(users);
+  version_ += 1;
+}
+
+// What the certificate and the stored user have in common: what was taken away is gone at once.
+Status Gate::narrow_to_stored(Identity& user) const {
+  if (!users_) return absl::UnavailableError("the users are not known yet; try again");
+  const auto stored = users_->find(user.name);
+  if (stored == users_->end()) {
+    return coded(absl::StatusCode::kUnauthenticated, "HF5012", "this user was disabled or deleted");
+  }
+  std::erase_if(user.user_roles,
+                [&](const std::string& role) { return !stored->second.contains(role); });
+  return absl::OkStatus();
 }
 
 Result<Caller> Gate::identify(const Presented& presented) {
@@ -74,9 +89,7 @@ Result<Caller> Gate::identify(const Presented& presented) {
   }
   if (presented.chain_pem.empty()) return caller;
   TRY(identity::Peer peer, trust_.verify(presented.chain_pem, clock_.wall_now()));
-  if (peer.identity.role == Role::User && disabled_users_.contains(peer.identity.name)) {
-    return coded(absl::StatusCode::kUnauthenticated, "HF5012", "this user is disabled");
-  }
+  if (peer.identity.role == Role::User) TRY_OK(narrow_to_stored(peer.identity));
   caller.identity = std::move(peer.identity);
   caller.expires = peer.expires;
   caller.issuer_pin = std::move(peer.issuer_pin);

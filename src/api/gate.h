@@ -2,7 +2,9 @@
 // and HTTP) ask here first; every refusal goes to the audit.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -49,8 +51,14 @@ class Gate {
   // Until trust is set, only local callers are anybody.
   Status set_trust(const std::string& cluster, const std::string& ca_pem);
   void set_roles(identity::Roles roles);
-  // Users whose certificates no longer count.
-  void set_disabled_users(std::set<std::string> names);
+  // The users there are, with their roles; a disabled one is not among them. Until this is called
+  // no user is let in.
+  using Users = std::map<std::string, std::set<std::string>>;
+  void set_users(Users users);
+  // Changes when someone may have lost a permission.
+  uint64_t version() const { return version_; }
+  // Who it is, without counting it as a request: for streams that were let in before.
+  Result<Caller> identify(const Presented& presented);
 
   // Who it is. No certificate: Nobody, who may still join. kUnauthenticated for a certificate that
   // does not hold (HF5003, HF5004), kResourceExhausted HF5011 above the rate; `verb` is for the
@@ -70,13 +78,14 @@ class Gate {
   uint64_t refused_by_rate() const { return per_caller_.refused() + per_source_.refused(); }
 
  private:
-  Result<Caller> identify(const Presented& presented);
+  Status narrow_to_stored(identity::Identity& user) const;
 
   const Clock& clock_;
   AuditService& audit_;
   identity::Trust trust_;
   std::shared_ptr<const identity::Permissions> permissions_;
-  std::set<std::string> disabled_users_;
+  std::optional<Users> users_;
+  uint64_t version_ = 0;
   identity::RateLimit per_caller_;
   identity::RateLimit per_source_;
 };

@@ -46,7 +46,7 @@ struct PresenceOptions {
   // How long an entry stays visible after its node fell silent.
   Duration keep_offline = std::chrono::hours(24);
   // From the call to its answer. What takes longer is a failure, even if it succeeds later.
-  Duration heartbeat_write_timeout = std::chrono::seconds(3);
+  Duration heartbeat_write_timeout = std::chrono::seconds(2);
   WriteBatchOptions batches{};
   health::PresenceTableOptions table{};
   size_t offline_at_once = 100;  // nodes marked in one commit

@@ -63,7 +63,9 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
   bool finished = false;
   grpc::ByteBuffer buffer;
   const Presented presented;
-  std::optional<WallTime> expires{};  // of the caller's certificate
+  WallTime expires{};                        // of the caller's certificate
+  events::WatchRequest asked{};              // by the caller
+  std::vector<events::WatchKind> allowed{};  // of it
 
  private:
   WatchStreams& owner_;
@@ -106,7 +108,9 @@ void WatchStreams::start(std::unique_ptr<Stream> owned, const Result<events::Wat
   if (!asked.ok()) return finish(stream, asked.status());
   const Result<events::WatchRequest> request = authorise_watch(gate_, *caller, *asked);
   if (!request.ok()) return finish(stream, request.status());
-  if (!stream.presented.local) stream.expires = caller->expires;
+  stream.expires = caller->expires;
+  stream.asked = *asked;
+  stream.allowed = request->kinds;
   // A client may know of a revision before its event comes by here.
   if (request->after_revision <= fan_out_.latest()) return add(stream, *request);
   stream.starting = true;
@@ -196,14 +200,26 @@ void WatchStreams::finish(Stream& stream, const Status& status) {
   stream.Finish(rpc::to_grpc(status));
 }
 
-void WatchStreams::end_expired(WallTime now) {
-  std::vector<Stream*> ended;
+Status WatchStreams::still_allowed(const Stream& stream) {
+  TRY(const Caller caller, gate_.identify(stream.presented));
+  TRY(const events::WatchRequest now, authorise_watch(gate_, caller, stream.asked));
+  if (now.kinds == stream.allowed) return absl::OkStatus();
+  return absl::UnavailableError("permissions have changed; watch again");
+}
+
+void WatchStreams::end_unlawful() {
+  const bool changed = gate_.version() != checked_version_;
+  checked_version_ = gate_.version();
+  const WallTime now = clock_.wall_now();
   for (const auto& [stream, owned] : streams_) {
-    if (stream->expires && *stream->expires <= now) ended.push_back(stream);
-  }
-  for (Stream* stream : ended) {
-    finish(*stream, coded(absl::StatusCode::kUnauthenticated, "HF5003",
-                          "the certificate has expired; renew it and watch again"));
+    if (stream->finished || stream->starting || stream->presented.local) continue;
+    if (stream->expires <= now) {
+      finish(*stream, coded(absl::StatusCode::kUnauthenticated, "HF5003",
+                            "the certificate has expired; renew it and watch again"));
+    } else if (changed) {
+      const Status still = still_allowed(*stream);
+      if (!still.ok()) finish(*stream, still);
+    }
   }
 }
 

@@ -53,8 +53,9 @@ class WatchStreams {
 
   // Lets these watchers take what is due to them.
   void wake(const std::vector<events::WatcherId>& ids);
-  // Ends the streams of callers whose certificate no longer holds.
-  void end_expired(WallTime now);
+  // Ends the streams of callers who may no longer see what they see: the certificate has expired,
+  // or a permission was taken from them.
+  void end_unlawful();
   // Ends every stream and refuses new ones.
   asio::awaitable<void> shut_down();
   size_t size() const { return streams_.size(); }
@@ -70,6 +71,7 @@ class WatchStreams {
   void on_write_done(Stream& stream, bool ok);
   void on_cancel(Stream& stream);
   void forget(Stream& stream);
+  Status still_allowed(const Stream& stream);
   void finish(Stream& stream, const Status& status);
 
   asio::any_io_executor loop_;
@@ -84,6 +86,7 @@ class WatchStreams {
   bool round_is_set_ = false;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<events::WatcherId, Stream*> by_watcher_;
+  uint64_t checked_version_ = 0;  // of the gate
   bool shut_down_ = false;
   net::TaskGroup starting_;
 };

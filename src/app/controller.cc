@@ -9,6 +9,7 @@
 #include "app/listen_address.h"
 #include "base/log.h"
 #include "base/private_file.h"
+#include "base/reason.h"
 #include "identity/rotation.h"
 #include "resource/proto_time.h"
 #include "store/etcd_store.h"
@@ -267,11 +268,21 @@ asio::awaitable<void> Controller::tick() {
     update_metrics();
     audit_->on_tick();
     authority_.on_tick();
-    watches_.end_expired(clock_.wall_now());
+    watches_.end_unlawful();
     report("audit", audit_->status());
-    if (fan_out_.initialised()) report("events", absl::OkStatus());
+    report_feed();
     report("identity", identity_status());
   }
+}
+
+// Starting until the feed runs for the first time; an error whenever it is lost after that.
+void Controller::report_feed() {
+  fed_ = fed_ || fan_out_.initialised();
+  if (!fed_) return;
+  report("events", fan_out_.initialised()
+                       ? absl::OkStatus()
+                       : coded(absl::StatusCode::kUnavailable, "HF1105",
+                               "the event feed lost its place and starts again"));
 }
 
 asio::awaitable<void> Controller::expire_items() {
@@ -290,7 +301,11 @@ asio::awaitable<void> Controller::expire_items() {
     while (expired.ok() && *expired == kExpireAtOnce) {
       expired = co_await store_->expire(clock_.wall_now(), kExpireAtOnce);
     }
-    if (!expired.ok()) log::warn("cannot expire items", {{"why", expired.status().ToString()}});
+    // Once until it changes.
+    if (!expired.ok() && expired.status() != expiry_failure_) {
+      log::warn("cannot expire items", {{"why", expired.status().ToString()}});
+    }
+    expiry_failure_ = expired.status();
   }
 }
 

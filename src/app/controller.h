@@ -66,6 +66,7 @@ class Controller {
   void follow_identity();
   void on_certificate(const api::ServerCertificate& certificate);
   Status identity_status();
+  void report_feed();
   void report(const std::string& component, const Status& status);
   void fill_response(const v1::AnnounceRequest& request, v1::AnnounceResponse& response) const;
   v1::AnnounceRequest own_announcement() const;
@@ -98,6 +99,8 @@ class Controller {
   api::NodeService nodes_;
   std::list<api::FollowService> follows_;
   Status identity_written_;
+  Status expiry_failure_;
+  bool fed_ = false;  // the feed has run
   metrics::Registry registry_;
   web::WebServer web_;
   std::vector<std::string> addresses_;

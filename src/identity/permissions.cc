@@ -41,6 +41,14 @@ bool is_among(Verbs verbs, v1::Verb verb) {
   return std::ranges::find(verbs, verb) != verbs.end();
 }
 
+// The authority changes by its own calls only, and a token is made by one: written as resources
+// they could be forged by whoever may write.
+bool is_open(v1::Verb verb, Kind kind) {
+  if (kind == Kind::CertAuthority) return is_among(kRead, verb);
+  if (kind == Kind::Token) return is_among(kRead, verb) || verb == v1::VERB_DELETE;
+  return true;
+}
+
 // The fixed table of those who are not users.
 bool fixed_grant(Role role, v1::Verb verb, Kind kind) {
   switch (role) {
@@ -190,6 +198,7 @@ Grant Permissions::on_resources(const Identity& identity, v1::Verb verb, Kind ki
   if (verb == v1::VERB_UNSPECIFIED || (verb == v1::VERB_CONNECT && kind != Kind::Service)) {
     return {};
   }
+  if (identity.role != Role::Controller && !is_open(verb, kind)) return {};
   if (identity.role != Role::User) return {.allowed = fixed_grant(identity.role, verb, kind)};
   Grant grant;
   for (const std::string& name : identity.user_roles) {

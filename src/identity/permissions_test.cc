@@ -196,6 +196,17 @@ TEST(Permissions, AStarLeavesOutWhatHoldsSecretsOrDecidesPermissions) {
   EXPECT_TRUE(permissions.on_resources(user({"named"}), v1::VERB_UPDATE, Kind::User).allowed);
 }
 
+TEST(Permissions, NoRoleWritesTheAuthorityOrMakesTokens) {
+  const Permissions permissions(
+      {{"forger", role_of({rule({"token", "cert_authority"},
+                                {v1::VERB_CREATE, v1::VERB_UPDATE, v1::VERB_DELETE})})}});
+  for (const v1::Verb verb : {v1::VERB_CREATE, v1::VERB_UPDATE}) {
+    EXPECT_FALSE(permissions.on_resources(user({"forger"}), verb, Kind::Token).allowed);
+    EXPECT_FALSE(permissions.on_resources(user({"forger"}), verb, Kind::CertAuthority).allowed);
+  }
+  EXPECT_TRUE(permissions.on_resources(user({"forger"}), v1::VERB_DELETE, Kind::Token).allowed);
+}
+
 TEST(Permissions, LabelsNarrowARuleToServices) {
   const Permissions permissions(
       {{"web", role_of({rule({"*", "user"}, {v1::VERB_GET}, {{"team", "web"}})})}});
