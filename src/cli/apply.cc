@@ -12,7 +12,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "resource/codec.h"
-#include "resource/field_path.h"
 #include "resource/registry.h"
 #include "resource/validation.h"
 
@@ -85,7 +84,6 @@ Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool d
   v1::GetRequest get;
   get.set_kind(wanted.kind());
   get.set_name(wanted.metadata().name());
-  get.set_with_secrets(true);
   const Result<v1::Resource> current = client.get(get);
   v1::WriteRequest write;
   *write.mutable_resource() = wanted;
@@ -97,8 +95,9 @@ Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool d
     return "created";
   }
   TRY_OK(current.status());
-  *write.mutable_resource() = resource::with_secrets_of(*current, wanted);
-  if (same(*current, write.resource())) return "unchanged";
+  // Secrets are not shown to us: one that the file leaves out the controller keeps, and one that
+  // the file has is written, whether it is new or not.
+  if (same(*current, wanted)) return "unchanged";
   if (wanted.metadata().revision() == 0) {
     write.mutable_resource()->mutable_metadata()->set_revision(current->metadata().revision());
   }

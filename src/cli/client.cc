@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -24,7 +23,8 @@ rpc::ChannelOptions channel_options(const ClientOptions& options) {
           // A watch may be quiet for long; servers allow an idle client a ping each five minutes.
           .keepalive_interval = minutes(6),
           .keepalive_timeout = seconds(20),
-          .connect_timeout = std::min<Duration>(options.timeout, seconds(20)),
+          // A call's own deadline comes first, so that silence is told from absence.
+          .connect_timeout = options.timeout + seconds(5),
           .longest_reconnect_wait = milliseconds(500)};
 }
 

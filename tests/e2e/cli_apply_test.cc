@@ -115,20 +115,13 @@ TEST_F(CliApply, WhatWasPrintedAppliesAsUnchanged) {
   }
 }
 
-TEST_F(CliApply, ASecretThatIsNotShownIsNotLost) {
+TEST_F(CliApply, ASecretInTheFileIsWrittenEachTime) {
   const std::string user =
       "kind: user\nmetadata: {name: ann}\nspec: {roles: [admin], password_hash: $scrypt$x}\n";
-  controller_.cli({"apply", "-f", "-"}, user);
-  const auto with_other_role = [](std::string text) {
-    return text.replace(text.find("admin"), 5, "viewer");
-  };
-  const std::string printed = controller_.cli({"get", "user/ann", "-o", "yaml"}).output;
 
-  const ProgramOutcome edited = controller_.cli({"apply", "-f", "-"}, with_other_role(printed));
-  const ProgramOutcome same = controller_.cli({"apply", "-f", "-"}, with_other_role(user));
-
-  EXPECT_EQ(edited.output, "user/ann configured\n") << edited.error;
-  EXPECT_EQ(same.output, "user/ann unchanged\n") << "the hash is still there";
+  EXPECT_EQ(controller_.cli({"apply", "-f", "-"}, user).output, "user/ann created\n");
+  EXPECT_EQ(controller_.cli({"apply", "-f", "-"}, user).output, "user/ann configured\n")
+      << "nobody is shown the secret, so nobody can say that it is the same";
 }
 
 TEST_F(CliApply, DeleteRemovesWhatIsNamedAndOnlyThat) {

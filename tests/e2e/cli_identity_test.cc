@@ -201,6 +201,22 @@ TEST_F(CliIdentity, AWrongPasswordAndAnUnknownUserAreTheSame) {
   }
 }
 
+TEST_F(CliIdentity, AUserThatIsEditedKeepsThePassword) {
+  const std::string pin = init();
+  login_as("ann", "viewer", pin);
+  std::string text = admin({"get", "user/ann", "-o", "yaml"}).output;
+  ASSERT_THAT(text, AllOf(HasSubstr("viewer"), Not(HasSubstr("password"))));
+  text.replace(text.find("viewer"), 6, "operator");
+
+  const ProgramOutcome edited = admin({"apply", "-f", "-"}, text);
+
+  EXPECT_EQ(edited.output, "user/ann configured\n") << edited.error;
+  const ProgramOutcome in = remote({"login", "--user", "ann", controller_.tcp_server(), "--pin",
+                                    pin, "--password-file", folder_.file("password")});
+  EXPECT_EQ(in.exit_code, 0) << in.error;
+  EXPECT_THAT(remote({"whoami"}).output, HasSubstr("roles    operator"));
+}
+
 TEST_F(CliIdentity, AnAdminMakesACertificateThatLogsIn) {
   const std::string pin = init();
   ASSERT_EQ(admin({"user", "create", "bob", "--role", "operator"}).exit_code, 0);
