@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -156,7 +157,7 @@ TEST(Daemon, APortInUseIsRefusedByName) {
                {"--health-listen", controller.health_server()}};
   for (const auto& [flag, address] : ports) {
     Arguments arguments = on_its_own(folder.file("data"));
-    arguments.insert(arguments.end(), {flag, address});
+    *std::next(std::ranges::find(arguments, flag)) = address;
 
     const ProgramOutcome second = run_daemon(arguments);
 
@@ -225,8 +226,8 @@ TEST(Daemon, WhatIsNotAnAddressIsAWrongConfiguration) {
 
 TEST(Daemon, ListensOnAnyAddressOfTheMachineAndAnyPort) {
   const std::string everywhere = fmt::format("0.0.0.0:{}", free_ports(1).front());
-  ClusterProcess controller(
-      {"--listen", "127.0.0.1:0", "--listen", "127.0.0.3:65535", "--listen", everywhere});
+  ClusterProcess controller({"--listen", "127.0.0.1:0", "--listen", "127.0.0.3:65535", "--listen",
+                             everywhere, "--host", "127.0.0.2"});
   const auto port = everywhere.substr(everywhere.rfind(':'));
 
   for (const std::string& address : {std::string("127.0.0.3:65535"), "127.0.0.2" + port}) {
@@ -270,7 +271,7 @@ TEST(Daemon, AWrongFileAtSighupChangesNothingAndShows) {
   const TempDir folder;
   const std::string file = folder.file("holdfast.yaml");
   std::ofstream(file) << "version: 1\n";
-  ControllerProcess controller({"--config", file});
+  ControllerProcess controller({"--config", file, "--set", "health.recovery_window=1s"});
   const auto readyz = [&] { return HttpClient(controller.health_server()).ask("GET /readyz"); };
   ASSERT_TRUE(eventually([&] { return readyz().status == 200; }, 20s)) << readyz().body;
 
