@@ -124,7 +124,8 @@ asio::awaitable<Result<v1::AnnounceResponse>> PresenceService::announce(
   co_return response;
 }
 
-asio::awaitable<Result<v1::GoodbyeResponse>> PresenceService::goodbye(v1::GoodbyeRequest request) {
+asio::awaitable<Result<v1::GoodbyeResponse>> PresenceService::goodbye(v1::GoodbyeRequest request,
+                                                                      Duration within) {
   const std::optional<resource::Kind> kind = resource::kind_named(request.kind());
   store::Operation operation;
   operation.type = store::Operation::Type::Delete;
@@ -134,13 +135,14 @@ asio::awaitable<Result<v1::GoodbyeResponse>> PresenceService::goodbye(v1::Goodby
         fmt::format("{} {} is no node; controllers, proxies and agents say goodbye, by their names",
                     quoted(request.kind()), quoted(request.name())));
   }
-  CO_TRY_OK((co_await write(std::move(operation), [] {})).status());
+  CO_TRY_OK((co_await write(std::move(operation), [] {}, within)).status());
   stats_.goodbyes += 1;
   co_return v1::GoodbyeResponse();
 }
 
 asio::awaitable<Result<store::Revision>> PresenceService::write(store::Operation operation,
-                                                                std::function<void()> on_accepted) {
+                                                                std::function<void()> on_accepted,
+                                                                Duration within) {
   if (stopped_) co_return not_stored("the controller stops");
   const std::optional<WriteBatches::Ticket> ticket =
       batches_.add(std::move(operation), clock_.now());
@@ -151,7 +153,8 @@ asio::awaitable<Result<store::Revision>> PresenceService::write(store::Operation
                     "too many announcements wait for the store; try again later");
   }
   on_accepted();
-  Waiter waiter{.timer = asio::steady_timer(loop_, options_.heartbeat_write_timeout)};
+  const Duration patience = std::min(within, options_.heartbeat_write_timeout);
+  Waiter waiter{.timer = asio::steady_timer(loop_, patience)};
   waiters_.emplace(*ticket, &waiter);
   pump(clock_.now());
   while (!waiter.result) {
@@ -159,8 +162,8 @@ asio::awaitable<Result<store::Revision>> PresenceService::write(store::Operation
     if (waiter.result) break;
     // Time is up, or the caller no longer wants it.
     batches_.drop(*ticket);
-    waiter.result = not_stored(fmt::format("the store did not take it within {}",
-                                           to_short_string(options_.heartbeat_write_timeout)));
+    waiter.result =
+        not_stored(fmt::format("the store did not take it within {}", to_short_string(patience)));
     if (error) continue;
     stats_.timed_out += 1;
     report_write(waiter.result->status());

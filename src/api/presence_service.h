@@ -88,7 +88,9 @@ class PresenceService {
   asio::awaitable<Result<v1::AnnounceResponse>> announce(v1::AnnounceRequest request,
                                                          WallTime certificate_expires);
   // Removes the entry; OK if there is none.
-  asio::awaitable<Result<v1::GoodbyeResponse>> goodbye(v1::GoodbyeRequest request);
+  // `within` is the most it waits for the store, if that is to be less than a heartbeat may.
+  asio::awaitable<Result<v1::GoodbyeResponse>> goodbye(v1::GoodbyeRequest request,
+                                                       Duration within = Duration::max());
 
   // Begins to follow the store and to watch the clock.
   void start();
@@ -110,7 +112,8 @@ class PresenceService {
 
   FollowHandlers follow_kind(health::NodeKind kind);
   asio::awaitable<Result<store::Revision>> write(store::Operation operation,
-                                                 std::function<void()> on_accepted);
+                                                 std::function<void()> on_accepted,
+                                                 Duration within = Duration::max());
   void pump(Time now);
   asio::awaitable<void> pump_at(Time when);
   asio::awaitable<void> commit(WriteBatches::Batch batch);

@@ -23,6 +23,8 @@ using resource::Kind;
 
 constexpr size_t kExpireAtOnce = 128;
 constexpr Duration kTick = std::chrono::seconds(1);
+// A store that is gone does not hold up the end.
+constexpr Duration kGoodbyePatience = std::chrono::milliseconds(500);
 
 Status make_data_dir(const std::string& path) {
   if (path.empty()) return absl::InvalidArgumentError("name a folder with --data-dir");
@@ -69,8 +71,12 @@ Result<std::unique_ptr<Controller>> Controller::start(asio::io_context& loop, co
   TRY(std::unique_ptr<api::AuditService> audit, api::AuditService::open(options.audit, clock));
   std::unique_ptr<Controller> controller(new Controller(
       loop, clock, std::move(options), {std::move(lock), std::move(store), std::move(audit)}));
-  TRY_OK(controller->listen());
-  return controller;
+  const Status listening = controller->listen();
+  if (listening.ok()) return controller;
+  // What is open already is closed in order, here, since nobody will run the loop.
+  controller->tasks_.spawn(controller->stop_serving());
+  loop.run();
+  return listening;
 }
 
 Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options,
@@ -213,6 +219,7 @@ void Controller::report(const std::string& component, const Status& status) {
 }
 
 void Controller::on_configuration(const Status& status) {
+  configuration_ = status;
   report("configuration", status);
 }
 
@@ -271,6 +278,7 @@ asio::awaitable<void> Controller::tick() {
     watches_.end_unlawful();
     report("audit", audit_->status());
     report_feed();
+    if (configuration_) report("configuration", *configuration_);
     report("identity", identity_status());
   }
 }
@@ -309,16 +317,20 @@ asio::awaitable<void> Controller::expire_items() {
   }
 }
 
+asio::awaitable<void> Controller::stop_serving() {
+  co_await web_.stop();
+  if (local_server_ != nullptr) co_await local_server_->stop();
+  if (tls_server_ != nullptr) co_await tls_server_->stop();
+}
+
 asio::awaitable<void> Controller::stop() {
   health_streams_.shut_down();
   co_await watches_.shut_down();
-  co_await web_.stop();
-  co_await local_server_->stop();
-  if (tls_server_ != nullptr) co_await tls_server_->stop();
+  co_await stop_serving();
   v1::GoodbyeRequest goodbye;
   goodbye.set_kind("controller");
   goodbye.set_name(options_.name);
-  const Result<v1::GoodbyeResponse> said = co_await presence_.goodbye(goodbye);
+  const Result<v1::GoodbyeResponse> said = co_await presence_.goodbye(goodbye, kGoodbyePatience);
   if (!said.ok()) log::warn("no goodbye could be said", {{"why", said.status().ToString()}});
   co_await presence_.stop();
   feed_.stop();

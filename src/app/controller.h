@@ -6,6 +6,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ class Controller {
   Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options, Opened opened);
   Status listen();
   Status listen_http();
+  asio::awaitable<void> stop_serving();
   Status listen_with_tls();
   void follow_identity();
   void on_certificate(const api::ServerCertificate& certificate);
@@ -101,6 +103,7 @@ class Controller {
   Status identity_written_;
   Status expiry_failure_;
   bool fed_ = false;  // the feed has run
+  std::optional<Status> configuration_;  // of reading it again, once that was tried
   metrics::Registry registry_;
   web::WebServer web_;
   std::vector<std::string> addresses_;

@@ -9,7 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/check.h"
-#include "base/log.h"
+#include "base/reason.h"
 #include "net/http_address.h"
 #include "net/tls_stream.h"
 
@@ -62,8 +62,8 @@ Result<std::string> HttpServer::listen(const HttpListen& where, HttpHandler hand
   Acceptor acceptor(loop_);
   const boost::system::error_code failed = bind_and_listen(acceptor, address);
   if (failed) {
-    return absl::UnavailableError(
-        fmt::format("cannot listen on {}: {}", where.address, failed.message()));
+    return coded(absl::StatusCode::kUnavailable, "HF1106",
+                 fmt::format("cannot listen on {}: {}", where.address, failed.message()));
   }
   boost::system::error_code error;
   const std::string bound =

@@ -1,15 +1,14 @@
-// Peers that send too much, too little or nonsense: they get an error, others notice nothing.
+// Callers that send too much or read too little: they get an error or wait, others notice nothing.
+// What comes before there is a caller is in abuse/.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-#include "base/rng.h"
 #include "e2e/api_client.h"
-#include "e2e/controller_process.h"
+#include "e2e/cluster_process.h"
 #include "e2e/idle_watches.h"
-#include "e2e/raw_connections.h"
 #include "support/eventually.h"
 #include "support/sanitized.h"
 
@@ -19,7 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using grpc::StatusCode;
 
-constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr size_t kMegabyte = size_t{1} << 20;
 constexpr size_t kMoreMemory = 160 * kMegabyte * kSanitizerCost;
 
@@ -28,7 +26,7 @@ class ApiAbuse : public testing::Test {
   // A write from a new connection, seen by a new watch, all within a second.
   void expect_others_are_served() {
     const auto begin = std::chrono::steady_clock::now();
-    ApiClient other(controller_.tcp_server());
+    ApiClient other(controller_.tcp_server(), controller_.admin());
     WatchReader watch(other, watch_request({"service"}));
     ASSERT_TRUE(watch.wait_for(1)) << watch.end().error_message();
     ASSERT_TRUE(other.upsert(service("other")).status.ok());
@@ -36,8 +34,8 @@ class ApiAbuse : public testing::Test {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s * kSanitizerCost);
   }
 
-  ControllerProcess controller_;
-  ApiClient client_{controller_.tcp_server()};
+  ClusterProcess controller_{without_rate_limit()};
+  ApiClient client_{controller_.tcp_server(), controller_.admin()};
 };
 
 TEST_F(ApiAbuse, AMessageOverTheLimitIsRefusedAndTheServerGoesOn) {
@@ -51,35 +49,6 @@ TEST_F(ApiAbuse, AMessageOverTheLimitIsRefusedAndTheServerGoesOn) {
 
   EXPECT_EQ(client_.get("service", "huge").status.error_code(), StatusCode::NOT_FOUND);
   expect_others_are_served();
-}
-
-TEST_F(ApiAbuse, GarbageOnThePortDisturbsNobody) {
-  Rng rng(11);
-  RawConnections connections(controller_.port());
-  for (int i = 0; i < 200; ++i) {
-    std::string bytes(i % 3 == 0 ? "" : kPreface);
-    for (size_t size = rng.below(2'000); size > 0; --size) {
-      bytes += static_cast<char>(rng.below(256));
-    }
-    ASSERT_TRUE(connections.open(bytes));
-  }
-
-  expect_others_are_served();
-  EXPECT_TRUE(controller_.running());
-}
-
-TEST_F(ApiAbuse, FiveHundredHalfOpenAndIdleConnectionsDisturbNobody) {
-  const size_t before = controller_.memory_bytes();
-  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
-  RawConnections connections(controller_.port());
-  for (int i = 0; i < 500; ++i) {
-    const std::string bytes[] = {"", std::string(kPreface.substr(0, 10)), std::string(kPreface),
-                                 std::string(kPreface) + settings};
-    ASSERT_TRUE(connections.open(bytes[i % 4])) << i;
-  }
-
-  expect_others_are_served();
-  EXPECT_LT(controller_.memory_bytes(), before + kMoreMemory);
 }
 
 TEST_F(ApiAbuse, TooManyStreamsOnAConnectionWaitAndOthersGoOn) {
@@ -97,7 +66,7 @@ TEST_F(ApiAbuse, TooManyStreamsOnAConnectionWaitAndOthersGoOn) {
 
 TEST_F(ApiAbuse, WatchersThatNeverReadDoNotSlowTheOthers) {
   constexpr size_t kEvents = 20'000;
-  ApiClient stalled(controller_.tcp_server());
+  ApiClient stalled(controller_.tcp_server(), controller_.admin());
   IdleWatches never_read(stalled);
   never_read.open(20, watch_request({"service"}), IdleWatches::Reads::Nothing);
   WatchReader quick(client_, watch_request({"service"}));
@@ -116,8 +85,9 @@ TEST_F(ApiAbuse, WatchersThatNeverReadDoNotSlowTheOthers) {
   ASSERT_TRUE(quick.wait_for(1 + kEvents)) << quick.count() << quick.end().error_message();
   const std::vector<SeenEvent> changes = quick.changes();
   for (size_t i = 1; i < changes.size(); ++i) {
-    ASSERT_EQ(changes[i].revision, changes[i - 1].revision + 1);
+    ASSERT_GT(changes[i].revision, changes[i - 1].revision);
   }
+  EXPECT_EQ(changes.size(), kEvents);
   EXPECT_EQ(never_read.ended(), 0U) << "they have their grace";
   EXPECT_LT(controller_.memory_bytes(), before + kMoreMemory);
   expect_others_are_served();

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t kWritesAtOnce = 256;
 constexpr Duration kPatience = 15s;
+constexpr size_t kLargestMessageBytes = size_t{512} << 20;  // whether it may is for the server
 
 void set_deadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + 15s);
@@ -45,13 +46,9 @@ SeenEvent to_seen(const v1::Event& event) {
 
 }  // namespace
 
-ApiClient::ApiClient(const std::string& server) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(-1);
-  channel_ = grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+ApiClient::ApiClient(const std::string& server, std::optional<rpc::TlsOptions> tls)
+    : channel_(rpc::make_channel(
+          server, {.tls = std::move(tls), .max_message_bytes = kLargestMessageBytes})) {
   resources_ = v1::Resources::NewStub(channel_);
   events_ = v1::Events::NewStub(channel_);
 }

@@ -8,12 +8,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "holdfast/v1/api.grpc.pb.h"
+#include "rpc/channel.h"
 
 namespace holdfast::test {
 
@@ -31,7 +33,8 @@ struct ListOptions {
 
 class ApiClient {
  public:
-  explicit ApiClient(const std::string& server);
+  // Without `tls` on the unix socket only.
+  explicit ApiClient(const std::string& server, std::optional<rpc::TlsOptions> tls = {});
 
   Answer get(const std::string& kind, const std::string& name);
   Answer upsert(const v1::Resource& resource);
@@ -42,6 +45,7 @@ class ApiClient {
   // make(0) to make(count - 1), many at once; how many were refused.
   size_t upsert_many(size_t count, const std::function<v1::Resource(size_t)>& make);
 
+  v1::Resources::Stub& resources() { return *resources_; }
   v1::Events::Stub& events() { return *events_; }
   const std::shared_ptr<grpc::Channel>& channel() const {  // tidy: shared, gRPC's own handle
     return channel_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -39,11 +40,23 @@ ProgramOutcome run_daemon(Arguments arguments) {
   return run_program({.arguments = std::move(arguments)});
 }
 
-ControllerProcess::ControllerProcess(Arguments arguments)
-    : port_(free_ports(1).front()), arguments_(std::move(arguments)) {
-  arguments_.insert(arguments_.begin(), {HF_BIN_DIR "/holdfastd", "controller", "--data-dir",
-                                         data_dir(), "--listen", tcp_server()});
+ControllerProcess::ControllerProcess(Arguments arguments) : arguments_(std::move(arguments)) {
+  const std::vector<uint16_t> ports = free_ports(3);
+  port_ = ports[0];
+  https_port_ = ports[1];
+  health_port_ = ports[2];
+  // What a test says later wins, except that `--listen` adds one more.
+  const auto given = [&](const char* flag) { return std::ranges::count(arguments_, flag) > 0; };
+  Arguments all = {
+      HF_BIN_DIR "/holdfastd", "controller", "--data-dir", data_dir(), "--listen", tcp_server()};
+  if (!given("--http-listen")) all.insert(all.end(), {"--http-listen", https_server()});
+  if (!given("--health-listen")) all.insert(all.end(), {"--health-listen", health_server()});
+  arguments_.insert(arguments_.begin(), all.begin(), all.end());
   start();
+}
+
+void ControllerProcess::hang_up() const {
+  ::kill(pid(), SIGHUP);
 }
 
 void ControllerProcess::start() {
@@ -62,8 +75,8 @@ bool ControllerProcess::ready() const {
   return accepts(AF_UNIX, local);
 }
 
-std::string ControllerProcess::tcp_server() const {
-  return fmt::format("127.0.0.1:{}", port_);
+std::string ControllerProcess::on_loopback(uint16_t port) {
+  return fmt::format("127.0.0.1:{}", port);
 }
 
 std::string ControllerProcess::log() const {

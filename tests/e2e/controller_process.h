@@ -1,5 +1,6 @@
-// A real `holdfastd controller` in a folder of its own, with its unix socket and a port on
-// loopback, and the real `holdfast` command pointed at it.
+// A real `holdfastd controller` in a folder of its own, with its unix sockets and three ports on
+// loopback: the API with TLS (open once there is an authority, see cluster_process.h), the same
+// over HTTPS, and health. And the real `holdfast` command pointed at it.
 #pragma once
 
 #include <memory>
@@ -19,11 +20,13 @@ ProgramOutcome run_cli(const std::string& server, Arguments arguments, std::stri
 
 class ControllerProcess {
  public:
-  // Started and ready when it returns. `arguments` come after those for folder and port.
+  // Started when it returns: its unix socket answers. `arguments` come after those for its folder
+  // and ports.
   explicit ControllerProcess(Arguments arguments = {});
 
   void terminate() { process_->terminate(); }
   void kill() { process_->kill(); }  // -9
+  void hang_up() const;              // SIGHUP
   // Its exit code once it ended; -1 if it still runs after `patience`.
   int wait(Duration patience) { return process_->wait(patience); }
   bool running() { return process_->running(); }
@@ -38,7 +41,10 @@ class ControllerProcess {
   std::string socket() const { return data_dir() + "/holdfast.sock"; }
   std::string unix_server() const { return "unix:" + socket(); }
   uint16_t port() const { return port_; }
-  std::string tcp_server() const;
+  std::string tcp_server() const { return on_loopback(port_); }
+  std::string https_server() const { return on_loopback(https_port_); }
+  uint16_t https_port() const { return https_port_; }
+  std::string health_server() const { return on_loopback(health_port_); }
   // What it wrote to its log so far.
   std::string log() const;
   size_t memory_bytes() const;
@@ -46,9 +52,12 @@ class ControllerProcess {
 
  private:
   bool ready() const;
+  static std::string on_loopback(uint16_t port);
 
   TempDir folder_;
-  uint16_t port_;
+  uint16_t port_ = 0;
+  uint16_t https_port_ = 0;
+  uint16_t health_port_ = 0;
   Arguments arguments_;
   std::unique_ptr<ChildProcess> process_;
 };

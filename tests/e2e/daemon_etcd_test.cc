@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "e2e/api_client.h"
-#include "e2e/controller_process.h"
+#include "e2e/cluster_process.h"
 #include "etcd/etcd.grpc.pb.h"
 #include "integration/etcd_cluster.h"
 #include "support/eventually.h"
@@ -50,8 +50,8 @@ TEST(DaemonOnEtcd, AppliesGetsWatchesAndKeeps) {
 
 TEST(DaemonOnEtcd, AListCanBeWatchedFromThoughOthersWriteToTheSameEtcd) {
   const EtcdCluster etcd({});
-  ControllerProcess controller({"--store", "etcd", "--etcd-endpoint", etcd.endpoints().front()});
-  ApiClient client(controller.tcp_server());
+  ClusterProcess controller({"--store", "etcd", "--etcd-endpoint", etcd.endpoints().front()});
+  ApiClient client(controller.tcp_server(), controller.admin());
   ASSERT_TRUE(client.upsert(service("web")).status.ok());
   write_foreign_key(etcd.endpoints().front());
   const v1::ListResponse list = client.list_page({"service"});

@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/clock.h"
-#include "e2e/controller_process.h"
+#include "e2e/api_client.h"
+#include "e2e/cluster_process.h"
 #include "support/eventually.h"
+#include "support/free_ports.h"
+#include "support/http_client.h"
 
 namespace holdfast::test {
 namespace {
@@ -23,6 +27,12 @@ std::string many_services(int count) {
   std::string documents;
   for (int i = 0; i < count; ++i) documents += "---\n" + service_yaml(fmt::format("s{:03}", i));
   return documents;
+}
+
+// A controller on this folder that disturbs no other.
+Arguments on_its_own(const std::string& data_dir) {
+  return {"controller",    "--data-dir", data_dir,          "--listen", "127.0.0.1:0",
+          "--http-listen", "",           "--health-listen", ""};
 }
 
 // Makes every page of a store's file but the first unreadable.
@@ -99,13 +109,15 @@ TEST(Daemon, KeepsEverythingWhenItIsTerminatedAndWhenItIsKilled) {
 }
 
 TEST(Daemon, EndsWithinThreeSecondsThoughWatchesAreOpen) {
-  ControllerProcess controller;
+  ClusterProcess controller;
   std::vector<std::unique_ptr<CliWatch>> watches;
-  for (const std::string& server :
-       {controller.unix_server(), controller.tcp_server(), controller.tcp_server()}) {
-    watches.push_back(std::make_unique<CliWatch>(server, Arguments{"services"}));
+  for (int i = 0; i < 2; ++i) {
+    watches.push_back(std::make_unique<CliWatch>(controller.unix_server(), Arguments{"services"}));
   }
   for (const auto& watch : watches) ASSERT_TRUE(watch->started()) << watch->contents("error");
+  ApiClient remote(controller.tcp_server(), controller.admin());
+  WatchReader with_tls(remote, watch_request({"service"}));
+  ASSERT_TRUE(with_tls.wait_for(1));
 
   controller.terminate();
 
@@ -114,13 +126,16 @@ TEST(Daemon, EndsWithinThreeSecondsThoughWatchesAreOpen) {
     EXPECT_EQ(watch->wait(3s), 69);
     EXPECT_THAT(watch->contents("error"), HasSubstr("stopping"));
   }
+  const grpc::Status told = with_tls.wait_until_it_ends();
+  EXPECT_EQ(told.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(told.error_message(), HasSubstr("stopping"));
 }
 
 TEST(Daemon, ASecondOneOnTheSameFolderIsRefusedWithThePidOfTheFirst) {
   for (const Arguments& store : {Arguments{}, {"--store", "memory"}}) {
     ControllerProcess controller(store);
     controller.cli({"apply", "-f", "-"}, service_yaml("web"));
-    Arguments arguments = {"controller", "--data-dir", controller.data_dir()};
+    Arguments arguments = on_its_own(controller.data_dir());
     arguments.insert(arguments.end(), store.begin(), store.end());
 
     const ProgramOutcome second = run_daemon(arguments);
@@ -132,14 +147,23 @@ TEST(Daemon, ASecondOneOnTheSameFolderIsRefusedWithThePidOfTheFirst) {
 }
 
 TEST(Daemon, APortInUseIsRefusedByName) {
-  ControllerProcess controller;
+  ClusterProcess controller;
   const TempDir folder;
+  const struct {
+    std::string flag;
+    std::string address;
+  } ports[] = {{"--listen", controller.tcp_server()},
+               {"--http-listen", controller.https_server()},
+               {"--health-listen", controller.health_server()}};
+  for (const auto& [flag, address] : ports) {
+    Arguments arguments = on_its_own(folder.file("data"));
+    *std::next(std::ranges::find(arguments, flag)) = address;
 
-  const ProgramOutcome second = run_daemon(
-      {"controller", "--data-dir", folder.file("data"), "--listen", controller.tcp_server()});
+    const ProgramOutcome second = run_daemon(arguments);
 
-  EXPECT_EQ(second.exit_code, 1);
-  EXPECT_THAT(second.error, HasSubstr(controller.tcp_server()));
+    EXPECT_EQ(second.exit_code, 1) << flag;
+    EXPECT_THAT(second.error, AllOf(HasSubstr("HF1106"), HasSubstr(address))) << flag;
+  }
 }
 
 TEST(Daemon, ADamagedStoreIsRefusedAndLeftAsItIs) {
@@ -154,9 +178,9 @@ TEST(Daemon, ADamagedStoreIsRefusedAndLeftAsItIs) {
     store.seekp(static_cast<std::streamoff>(size / 2));
     store << std::string(4096, '\x5a');
   }
-  const ProgramOutcome damaged = run_daemon({"controller", "--data-dir", controller.data_dir()});
+  const ProgramOutcome damaged = run_daemon(on_its_own(controller.data_dir()));
   std::ofstream(file, std::ios::binary) << "this is not a store, but somebody's notes";
-  const ProgramOutcome foreign = run_daemon({"controller", "--data-dir", controller.data_dir()});
+  const ProgramOutcome foreign = run_daemon(on_its_own(controller.data_dir()));
 
   EXPECT_EQ(damaged.exit_code, 1);
   EXPECT_THAT(damaged.error, AllOf(HasSubstr(file), HasSubstr("damaged")));
@@ -183,37 +207,82 @@ TEST(Daemon, ItsOwnTroubleIsLoggedOnce) {
   EXPECT_THAT(lines(), testing::ElementsAre(AllOf(HasSubstr("error"), HasSubstr("malformed"))));
 }
 
-TEST(Daemon, ListensOnlyOnLoopback) {
+TEST(Daemon, WhatIsNotAnAddressIsAWrongConfiguration) {
   const TempDir folder;
   for (const std::string& address :
-       Arguments{"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:7443", "example.org:7443",
-                 "127.example.org:7443", "127.0.0.1.example.org:0", "localhost.example.org:0",
-                 "unix:/tmp/other.sock", "ipv4:0.0.0.0:0", "7443", "127.0.0.1"}) {
-    const ProgramOutcome refused =
-        run_daemon({"controller", "--data-dir", folder.file("data"), "--listen", address});
-    EXPECT_EQ(refused.exit_code, 1) << address;
-    EXPECT_THAT(refused.error, HasSubstr(address));
-    EXPECT_FALSE(std::filesystem::exists(folder.file("data"))) << address;
+       Arguments{":0", "example.org:7443", "127.example.org:7443", "unix:/tmp/other.sock",
+                 "ipv4:0.0.0.0:0", "7443", "127.0.0.1", "::1:7443", "127.0.0.1:65536",
+                 "127.0.0.1:4294967296", "127.0.0.1:-1", "127.0.0.1:+1", "127.0.0.1:abc",
+                 "127.0.0.1:80x", "127.0.0.1:", "[::1]:65536"}) {
+    for (const std::string& flag : Arguments{"--listen", "--http-listen", "--health-listen"}) {
+      const ProgramOutcome refused =
+          run_daemon({"controller", "--data-dir", folder.file("data"), flag, address});
+      EXPECT_EQ(refused.exit_code, 78) << flag << " " << address;
+      EXPECT_THAT(refused.error, AllOf(HasSubstr(address), HasSubstr("is not IP:PORT")));
+      EXPECT_FALSE(std::filesystem::exists(folder.file("data"))) << address;
+    }
   }
 }
 
-TEST(Daemon, APortIsANumberUpTo65535) {
-  const TempDir folder;
-  for (const std::string& address :
-       Arguments{"127.0.0.1:65536", "127.0.0.1:99999", "127.0.0.1:4294967296", "127.0.0.1:-1",
-                 "127.0.0.1:+1", "127.0.0.1:abc", "127.0.0.1:80x", "127.0.0.1:", "[::1]:65536"}) {
-    const ProgramOutcome refused =
-        run_daemon({"controller", "--data-dir", folder.file("data"), "--listen", address});
-    EXPECT_EQ(refused.exit_code, 1) << address;
-    EXPECT_THAT(refused.error,
-                AllOf(HasSubstr("--listen " + address + ":"), HasSubstr("PORT is 0 to 65535")));
-    EXPECT_FALSE(std::filesystem::exists(folder.file("data"))) << address;
-  }
+TEST(Daemon, ListensOnAnyAddressOfTheMachineAndAnyPort) {
+  const std::string everywhere = fmt::format("0.0.0.0:{}", free_ports(1).front());
+  ClusterProcess controller({"--listen", "127.0.0.1:0", "--listen", "127.0.0.3:65535", "--listen",
+                             everywhere, "--host", "127.0.0.2"});
+  const auto port = everywhere.substr(everywhere.rfind(':'));
 
-  ControllerProcess lowest({"--listen", "127.0.0.1:0"});
-  EXPECT_TRUE(lowest.running());
-  ControllerProcess highest({"--listen", "127.0.0.3:65535"});
-  EXPECT_THAT(highest.log(), HasSubstr("127.0.0.3:65535"));
+  for (const std::string& address : {std::string("127.0.0.3:65535"), "127.0.0.2" + port}) {
+    ApiClient client(address, controller.admin());
+    EXPECT_TRUE(client.list_status({"service"}).ok()) << address;
+  }
+  EXPECT_THAT(controller.log(), HasSubstr(everywhere));
+}
+
+TEST(Daemon, APlainCallerOnThePortWithTlsIsNotServed) {
+  ClusterProcess controller;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 2s);
+  v1::ListRequest request;
+  request.set_kind("service");
+  v1::ListResponse response;
+
+  ApiClient plain(controller.tcp_server());
+  const grpc::Status status = plain.resources().List(&context, request, &response);
+  ApiClient nobody(controller.tcp_server(), controller.nobody());
+
+  EXPECT_THAT(status.error_code(),
+              testing::AnyOf(grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::DEADLINE_EXCEEDED));
+  EXPECT_EQ(nobody.list_status({"service"}).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST(Daemon, AWrongConfigurationFileIsRefusedWithItsLine) {
+  const TempDir folder;
+  std::ofstream(folder.file("wrong.yaml")) << "version: 1\nlog:\n  level: loud\n";
+  Arguments arguments = on_its_own(folder.file("data"));
+  arguments.insert(arguments.begin(), {"--config", folder.file("wrong.yaml")});
+
+  const ProgramOutcome refused = run_daemon(arguments);
+
+  EXPECT_EQ(refused.exit_code, 78);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("wrong.yaml:3"), HasSubstr("loud")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("data")));
+}
+
+TEST(Daemon, AWrongFileAtSighupChangesNothingAndShows) {
+  const TempDir folder;
+  const std::string file = folder.file("holdfast.yaml");
+  std::ofstream(file) << "version: 1\n";
+  ControllerProcess controller({"--config", file, "--set", "health.recovery_window=1s"});
+  const auto readyz = [&] { return HttpClient(controller.health_server()).ask("GET /readyz"); };
+  ASSERT_TRUE(eventually([&] { return readyz().status == 200; }, 20s)) << readyz().body;
+
+  std::ofstream(file) << "version: 1\nlog: {level: loud}\n";
+  controller.hang_up();
+  EXPECT_TRUE(eventually([&] { return readyz().body.contains("HF6001"); }, 10s)) << readyz().body;
+  EXPECT_EQ(controller.cli({"apply", "-f", "-"}, service_yaml("web")).exit_code, 0);
+
+  std::ofstream(file) << "version: 1\nlog: {level: warn}\n";
+  controller.hang_up();
+  EXPECT_TRUE(eventually([&] { return !readyz().body.contains("HF6001"); }, 10s)) << readyz().body;
 }
 
 TEST(Daemon, RefusesWhatItCannotDo) {
@@ -222,15 +291,15 @@ TEST(Daemon, RefusesWhatItCannotDo) {
 
   const ProgramOutcome no_endpoint =
       run_daemon({"controller", "--data-dir", data, "--store", "etcd"});
-  EXPECT_EQ(no_endpoint.exit_code, 1);
-  EXPECT_THAT(no_endpoint.error, HasSubstr("--etcd-endpoint"));
+  EXPECT_EQ(no_endpoint.exit_code, 78);
+  EXPECT_THAT(no_endpoint.error, HasSubstr("store.etcd.endpoints"));
 
-  EXPECT_EQ(run_daemon({"controller", "--data-dir", data, "--store", "paper"}).exit_code, 64);
-  EXPECT_EQ(run_daemon({"--log-level", "loud", "controller", "--data-dir", data}).exit_code, 64);
+  EXPECT_EQ(run_daemon({"controller", "--data-dir", data, "--store", "paper"}).exit_code, 78);
+  EXPECT_EQ(run_daemon({"--log-level", "loud", "controller", "--data-dir", data}).exit_code, 78);
   EXPECT_EQ(run_daemon({}).exit_code, 64);
   EXPECT_EQ(run_daemon({"--help"}).exit_code, 0);
 
-  const ProgramOutcome no_folder = run_daemon({"controller", "--data-dir", "/proc/nowhere"});
+  const ProgramOutcome no_folder = run_daemon(on_its_own("/proc/nowhere"));
   EXPECT_EQ(no_folder.exit_code, 1);
   EXPECT_THAT(no_folder.error, AllOf(HasSubstr("/proc/nowhere"), HasSubstr("--data-dir")));
 }

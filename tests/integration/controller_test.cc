@@ -111,23 +111,23 @@ TEST_F(ControllerTest, WatchersThatLeaveWhileTheyAreDueDoNoHarm) {
   const Running controller(options(StoreType::Memory));
   Watching steady(controller, 0);
   steady.next();
-  int64_t last = 0;
+  std::vector<int64_t> written;
   for (int round = 0; round < 30; ++round) {
     std::vector<std::unique_ptr<Watching>> leaving;
     for (int i = 0; i < 20; ++i) leaving.push_back(std::make_unique<Watching>(controller, 0));
     for (const auto& watching : leaving) watching->next();
-    last = put(controller, "a");
+    written.push_back(put(controller, "a"));
     for (const auto& watching : leaving) watching->cancel();
     for (const auto& watching : leaving) watching->finish();
   }
 
-  int64_t seen = 0;
-  while (seen < last) {
-    const std::vector<int64_t> revisions = steady.next();
-    ASSERT_FALSE(revisions.empty());
-    if (seen != 0) EXPECT_EQ(revisions.front(), seen + 1);
-    seen = revisions.back();
+  std::vector<int64_t> seen;
+  while (seen.empty() || seen.back() < written.back()) {
+    const std::vector<int64_t> more = steady.next();
+    ASSERT_FALSE(more.empty());
+    seen.insert(seen.end(), more.begin(), more.end());
   }
+  EXPECT_EQ(seen, written);
 }
 
 TEST_F(ControllerTest, TheRevisionOfAListIsNeverInTheFuture) {
@@ -146,11 +146,12 @@ TEST_F(ControllerTest, TheRevisionOfAListIsNeverInTheFuture) {
 
 TEST_F(ControllerTest, AWatchResumesOverARestart) {
   int64_t first = 0;
+  int64_t second = 0;
   int64_t last = 0;
   {
     const Running controller(options(StoreType::Sqlite));
     first = put(controller, "a");
-    put(controller, "b");
+    second = put(controller, "b");
     last = put(controller, "c");
   }
   const Running controller(options(StoreType::Sqlite));
@@ -164,12 +165,12 @@ TEST_F(ControllerTest, AWatchResumesOverARestart) {
     seen.insert(seen.end(), more.begin(), more.end());
   }
 
-  EXPECT_EQ(seen, (std::vector<int64_t>{first + 1, last}));
+  EXPECT_EQ(seen, (std::vector<int64_t>{second, last}));
 }
 
 TEST_F(ControllerTest, ARevisionTheStoreHasNotReachedIsRefused) {
   const Running controller(options(StoreType::Memory));
-  Watching watching(controller, put(controller, "a") + 1);
+  Watching watching(controller, put(controller, "a") + 1'000);
 
   EXPECT_TRUE(watching.next().empty());
   EXPECT_EQ(watching.finish().error_code(), grpc::StatusCode::OUT_OF_RANGE);
