@@ -53,7 +53,7 @@ Announcer::Action Announcer::end_in_failure(const Status& why, Time now) {
 
 Announcer::Action Announcer::on_tick(Time now) {
   if (answer_due_ && *answer_due_ <= now) {
-    return end_in_failure(coded(absl::StatusCode::kDeadlineExceeded, "HF1103",
+    return end_in_failure(coded(absl::StatusCode::kDeadlineExceeded, "HF1105",
                                 fmt::format("no controller took the announcement within {}",
                                             to_short_string(options_.write_timeout))),
                           now);

@@ -98,7 +98,7 @@ TEST_F(AnnouncerTest, AnAnswerThatDoesNotComeIsAFailure) {
 
   ASSERT_TRUE(action.report.has_value());
   EXPECT_EQ(action.report->code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(split_reason(*action.report).code, "HF1103");
+  EXPECT_EQ(split_reason(*action.report).code, "HF1105");
   const Announcer::Action late = announcer_.delivered(attempt, 30s, at(3s + 1ms));
   EXPECT_FALSE(late.report.has_value()) << "what came too late is no delivery";
   EXPECT_EQ(announcer_.failures(), 1);
