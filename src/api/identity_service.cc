@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/rand.h>
 
+#include "api/presence_entry.h"
 #include "api/resource_service.h"
 #include "base/bytes.h"
 #include "base/check.h"
@@ -248,9 +249,23 @@ Status IdentityService::check_hosts(const google::protobuf::RepeatedPtrField<std
   return absl::OkStatus();
 }
 
+// A node that returns first says what it trusts and uses: else rotation, which no longer waits for
+// who has been away for a certificate's life, could meet a certificate it knows nothing of.
+// Controllers announce themselves in the store, and a witness is in no list.
+asio::awaitable<Status> IdentityService::check_present(const Identity& who) {
+  if (who.role != Role::Proxy && who.role != Role::Agent) co_return absl::OkStatus();
+  const Result<v1::Resource> node = co_await read(presence_kind(who.role), who.name);
+  if (!node.ok() && !absl::IsNotFound(node.status())) co_return node.status();
+  const std::optional<health::Presence> presence = node.ok() ? presence_of(*node) : std::nullopt;
+  if (presence && !presence->offline) co_return absl::OkStatus();
+  co_return coded(absl::StatusCode::kFailedPrecondition, "HF5016",
+                  "announce first: only a node that is online renews its certificate");
+}
+
 asio::awaitable<Result<v1::Credentials>> IdentityService::renew(Caller caller,
                                                                 v1::RenewRequest request) {
   CO_TRY_OK(check_hosts(request.hosts(), caller.identity.role));
+  CO_TRY_OK(co_await check_present(caller.identity));
   AuthorityService::Ask ask{.identity = caller.identity,
                             .hosts = {request.hosts().begin(), request.hosts().end()},
                             .request_pem = request.request_pem(),

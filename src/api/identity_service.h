@@ -67,6 +67,7 @@ class IdentityService {
   asio::awaitable<Result<v1::Credentials>> join_with_token(const v1::JoinRequest& request);
   asio::awaitable<Status> check_name_is_free(identity::Role role, const std::string& name);
   asio::awaitable<Status> use_up(v1::Resource token);
+  asio::awaitable<Status> check_present(const identity::Identity& who);
   asio::awaitable<Result<v1::Resource>> check_login(const Caller& caller, std::string user,
                                                     std::string password);
   asio::awaitable<Result<bool>> verify(std::string password, std::string stored);

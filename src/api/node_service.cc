@@ -64,6 +64,8 @@ asio::awaitable<Result<v1::AnnounceResponse>> NodeService::announce(Caller calle
         caller, "announce", kind_name,
         identity::refused(caller.identity, "announce itself in a zone that is not its own"));
   }
+  // What it is called with, whatever it says: rotation goes by it.
+  if (caller.identity.role != Role::Local) request.set_issuer_pin(caller.issuer_pin);
   co_return co_await parts_.presence.announce(std::move(request), caller.expires);
 }
 

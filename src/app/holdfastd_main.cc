@@ -15,8 +15,10 @@
 
 #include "app/controller.h"
 #include "app/daemon_config.h"
+#include "app/node_role.h"
 #include "app/sd_notify.h"
 #include "app/self_description.h"
+#include "app/supervisor.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -35,17 +37,6 @@ void configure_log(const config::LogConfig& config) {
   const bool people = config.format == config::LogFormat::Logfmt ||
                       (config.format == config::LogFormat::Auto && isatty(STDERR_FILENO) != 0);
   log::configure(level, people ? log::Format::Logfmt : log::Format::Json);
-}
-
-void tell_systemd(std::string_view state) {
-  const Status told = sd_notify(state);
-  if (!told.ok()) log::warn("systemd was not told", {{"why", told.ToString()}});
-}
-
-// As long as the loop runs.
-asio::awaitable<void> feed_watchdog(Duration period) {
-  do tell_systemd("WATCHDOG=1");
-  while (co_await net::pause(period));
 }
 
 // A configuration that is wrong changes nothing, and shows.
@@ -119,15 +110,32 @@ int run_controller(const DaemonConfig& sources, const config::Loaded& loaded) {
   return (*controller)->failure().ok() ? 0 : kExitFailed;
 }
 
+void add_node_role(CLI::App& app, const char* role, const char* help, NodeRole& options) {
+  CLI::App* command = app.add_subcommand(role, help);
+  command->add_option("--data-dir", options.data_dir, "where `holdfast join` put the identity");
+  command
+      ->add_option("--server", options.servers,
+                   "controller, as HOST:PORT; may repeat (default: the one that was joined)")
+      ->delimiter(',');
+  command->footer(
+      "It announces that it is there and keeps its certificate fresh. Tunnels are not\n"
+      "part of this version: it carries no traffic yet.");
+}
+
 int main(int argc, char** argv) {
   CLI::App app{
       "holdfastd keeps a fleet reachable. It runs one role:\n"
-      "  holdfastd controller     holds the truth: resources, events, identities, API\n"};
+      "  holdfastd controller     holds the truth: resources, events, identities, API\n"
+      "  holdfastd proxy          will carry clients to agents; today it is only present\n"
+      "  holdfastd agent          will carry proxies to services; today it is only present\n"};
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
   DaemonConfig sources;
   sources.add_options(app, *app.add_subcommand("controller", "run a controller"));
+  NodeRole node{.version = HF_VERSION};
+  add_node_role(app, "proxy", "run a proxy (presence and identity only, no tunnels yet)", node);
+  add_node_role(app, "agent", "run an agent (presence and identity only, no tunnels yet)", node);
   const std::span<char* const> words(argv + 1, argv + argc);
   if (const auto exit = describe_itself(app, {"holdfastd", 8, HF_VERSION}, words)) return *exit;
   try {
@@ -147,7 +155,10 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   umask(0077);
   raise_descriptor_limit();
-  return run_controller(sources, *loaded);
+  if (app.got_subcommand("controller")) return run_controller(sources, *loaded);
+  node.role = app.got_subcommand("proxy") ? identity::Role::Proxy : identity::Role::Agent;
+  if (node.data_dir.empty()) node.data_dir = loaded->config.controller.data_dir;
+  return run_node(node);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "identity/certificate.h"
 
+#include <arpa/inet.h>
 #include <openssl/pem.h>
+
+#include <array>
 
 #include "base/check.h"
 #include "identity/builder.h"
@@ -39,6 +42,24 @@ Result<std::string> self_signed(const std::string& cluster, const Validity& vali
   TRY_OK(builder.add_extension(NID_subject_key_identifier, "hash", made));
   TRY_OK(builder.add_extension(NID_authority_key_identifier, "keyid:always", made));
   return builder.sign(made, key);
+}
+
+// As text; empty for a name that is no host's.
+std::string host_of(const GENERAL_NAME& name) {
+  const bool is_ip = name.type == GEN_IPADD;
+  if (!is_ip && name.type != GEN_DNS) return "";
+  const ASN1_STRING* value = is_ip ? name.d.iPAddress : name.d.dNSName;
+  const unsigned char* bytes = ASN1_STRING_get0_data(value);
+  const int size = ASN1_STRING_length(value);
+  if (!is_ip) return {reinterpret_cast<const char*>(bytes), static_cast<size_t>(size)};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const int family = size == 4 ? AF_INET : AF_INET6;
+  const bool known = size == 4 || size == 16;
+  return known && inet_ntop(family, bytes, text.data(), text.size()) != nullptr ? text.data() : "";
+}
+
+bool every_server_has(std::string_view host) {
+  return host.ends_with(".holdfast") || host == "localhost" || host == "127.0.0.1" || host == "::1";
 }
 
 }  // namespace
@@ -92,10 +113,31 @@ Result<Validity> validity_of(const std::string& pem) {
   return ssl::validity(*certificate);
 }
 
+Status check_key(const std::string& pem, const std::string& private_key_pem) {
+  const QuietErrors quiet;
+  TRY(const ssl::Certificate certificate, ssl::read_certificate(pem));
+  TRY(const ssl::Key key, ssl::read_private_key(private_key_pem));
+  if (X509_check_private_key(certificate.get(), key.get()) == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError("the certificate is for another key");
+}
+
 Result<Identity> identity_of(const std::string& pem) {
   const QuietErrors quiet;
   TRY(const ssl::Certificate certificate, ssl::read_certificate(pem));
   return ssl::named_identity(*certificate);
+}
+
+Result<std::vector<std::string>> hosts_of(const std::string& pem) {
+  const QuietErrors quiet;
+  TRY(const ssl::Certificate certificate, ssl::read_certificate(pem));
+  const ssl::AltNames names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
+  std::vector<std::string> hosts;
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    std::string host = host_of(*sk_GENERAL_NAME_value(names.get(), i));
+    if (!host.empty() && !every_server_has(host)) hosts.push_back(std::move(host));
+  }
+  return hosts;
 }
 
 Result<std::vector<std::string>> split_chain(const std::string& pem) {

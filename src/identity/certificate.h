@@ -57,8 +57,12 @@ Result<std::string> issue(const SigningKey& authority, const CertificateSpec& sp
 Result<std::string> pin_of(const std::string& pem);
 // How long the first certificate of `pem` is valid.
 Result<Validity> validity_of(const std::string& pem);
+// kInvalidArgument unless the first certificate of `pem` is for this key.
+Status check_key(const std::string& pem, const std::string& private_key_pem);
 // Whom the first certificate of `pem` names, unverified.
 Result<Identity> identity_of(const std::string& pem);
+// The hosts that the first certificate of `pem` was issued with, without those every server gets.
+Result<std::vector<std::string>> hosts_of(const std::string& pem);
 // Each certificate of `pem` by itself.
 Result<std::vector<std::string>> split_chain(const std::string& pem);
 

@@ -110,6 +110,27 @@ TEST(Certificate, OfAServerNamesWhereItIsReached) {
                                        "Address:FD00:0:0:0:0:0:0:7\n"));
 }
 
+TEST(Certificate, TellsTheHostsItWasIssuedWith) {
+  const auto of_server =
+      issue(authority(), spec_of(Role::Proxy, {"edge.example", "10.0.0.7", "fd00::7"}), request());
+  const auto of_agent = issue(authority(), spec_of(Role::Agent), request());
+
+  EXPECT_THAT(hosts_of(of_server.value()).value(),
+              testing::ElementsAre("edge.example", "10.0.0.7", "fd00::7"));
+  EXPECT_THAT(hosts_of(of_agent.value()).value(), testing::IsEmpty());
+  EXPECT_FALSE(hosts_of("nothing").ok());
+}
+
+TEST(Certificate, IsForOneKey) {
+  const std::string key = make_private_key().value();
+  const std::string made =
+      issue(authority(), spec_of(Role::Agent), make_request(key).value()).value();
+
+  EXPECT_TRUE(check_key(made, key).ok());
+  EXPECT_EQ(check_key(made, make_private_key().value()).code(), StatusCode::kInvalidArgument);
+  EXPECT_FALSE(check_key(made, "nothing").ok());
+}
+
 TEST(Certificate, NoHostMayBeOneOfOurServerNames) {
   const SigningKey key = authority();
   for (const std::string host :

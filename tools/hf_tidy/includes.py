@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "probe": "base metrics net resource",
     "route": "base resource",
     "track": "base metrics route",
+    "node": "base net rpc resource health identity",
     "api": "base metrics net rpc resource health identity store events cache",
     "web": "base metrics net resource health identity events cache api",
     "cli": "base net rpc resource identity config",
@@ -32,8 +33,8 @@ MAY_INCLUDE["app"] = " ".join(MAY_INCLUDE)
 ALSO = {"src/store/etcd_": "rpc"}
 
 # Who may use generated code, as modules or beginnings of paths.
-_GRPC_USERS = ("rpc", "api", "cli", "app", "src/store/etcd_")
-_API_USERS = ("api", "cli", "cache", "rpc", "events", "identity", "config", "web", "app")
+_GRPC_USERS = ("rpc", "api", "node", "cli", "app", "src/store/etcd_")
+_API_USERS = ("api", "node", "cli", "cache", "rpc", "events", "identity", "config", "web", "app")
 _RESOURCE_USERS = tuple(["resource"] + [module for module, others in MAY_INCLUDE.items()
                                         if "resource" in others.split()])
 

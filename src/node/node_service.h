@@ -1,0 +1,96 @@
+// A node's side of identity and presence: announces it, keeps its certificate fresh, follows the
+// authority's rotation, says goodbye. What an agent or a proxy does besides comes on top.
+//
+//            ┌── health::Announcer: when to announce
+//   run() ───┤
+//            └── IdentityKeeper: when to renew
+//      │ announce, renew                      ▲ what happened; new trust, "renew now"
+//      └────────► LinkService ── mTLS ── controller
+//                                             │
+//   the identity folder ◄── each change, before it is used
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "health/announcer.h"
+#include "net/task_group.h"
+#include "node/identity_keeper.h"
+#include "node/identity_loader.h"
+#include "node/link_service.h"
+
+namespace holdfast::node {
+
+struct NodeOptions {
+  std::string folder{};                // that `holdfast join` made
+  std::vector<std::string> servers{};  // HOST:PORT, in the order they are tried
+  std::string version{};
+  health::AnnouncerOptions announcer{};
+  IdentityKeeperOptions keeper{};
+  Duration renew_timeout = std::chrono::seconds(5);
+  Duration goodbye_timeout = std::chrono::seconds(2);
+  // How often the folder is looked at for a new identity once the own one has run out, and the
+  // longest wait before the calendar is looked at again.
+  Duration look_again = std::chrono::seconds(5);
+  uint64_t seed = 1;  // of the jitter
+};
+
+struct NodeStats {
+  uint64_t announced = 0;
+  uint64_t failed_announcements = 0;
+  uint64_t renewed = 0;
+  uint64_t failed_renewals = 0;
+  uint64_t new_bundles = 0;
+};
+
+class NodeService {
+ public:
+  // Requires: at least one server; the identity is a proxy's or an agent's.
+  NodeService(const asio::any_io_executor& loop, const Clock& clock, NodeOptions options,
+              HeldIdentity held);
+
+  void start();
+  // Ends what start() began and says goodbye, in bounded time.
+  asio::awaitable<void> stop();
+
+  const HeldIdentity& identity() const { return *link_.newest(); }
+  const NodeStats& stats() const { return stats_; }
+
+ private:
+  asio::awaitable<void> run();
+  void step();
+  Duration until_next() const;
+  void wake() { timer_.cancel(); }
+
+  v1::AnnounceRequest announcement(const HeldIdentity& held) const;
+  asio::awaitable<void> announce(health::Announcer::Attempt attempt);
+  void take_report(const health::Announcer::Action& action);
+  void obey(const LinkService::Announced& announced);
+  void take_bundle(const std::string& ca_pem);
+
+  asio::awaitable<void> renew();
+  asio::awaitable<Status> try_renew();
+  void on_expired();
+  void look_for_identity();
+
+  const Clock& clock_;
+  NodeOptions options_;
+  WallTime started_;
+  LinkService link_;
+  health::Announcer announcer_;
+  IdentityKeeper keeper_;
+  Time look_at_{};  // while expired: when to look at the folder again
+  bool present_ = false;
+  bool stopping_ = false;
+  NodeStats stats_;
+  asio::steady_timer timer_;
+  net::TaskGroup tasks_;
+};
+
+}  // namespace holdfast::node
