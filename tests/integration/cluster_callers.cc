@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "identity/certificate.h"
 #include "rpc/channel.h"
+#include "support/eventually.h"
 #include "support/free_ports.h"
 
 namespace holdfast::test {
@@ -139,14 +140,22 @@ void ClusterCallers::add_user(const std::string& column, const std::vector<std::
                   issue.set_request_pem(request_pem);
                   return local->IssueUser(patient().get(), issue, &credentials);
                 });
+  // The controller follows its own store: until it has seen the user, there is none.
+  const auto known = [&] {
+    v1::WhoAmIResponse me;
+    return v1::Identity::NewStub(as(column).channel)->WhoAmI(patient().get(), {}, &me).ok() &&
+           static_cast<size_t>(me.user_roles_size()) == roles.size();
+  };
+  HF_CHECK(eventually(known, 10s), "the controller knows its new user");
 }
 
 v1::Resource ClusterCallers::upsert(const v1::Resource& resource) {
   v1::WriteRequest request;
   *request.mutable_resource() = resource;
   v1::Resource written;
-  require(v1::Resources::NewStub(as("local").channel)->Upsert(patient().get(), request, &written),
-          "upsert of " + resource.ShortDebugString());
+  require(
+      v1::Resources::NewStub(as("controller").channel)->Upsert(patient().get(), request, &written),
+      "upsert of " + resource.ShortDebugString());
   return written;
 }
 
@@ -156,7 +165,7 @@ void ClusterCallers::remove_if_there(const std::string& kind, const std::string&
   request.set_name(name);
   v1::DeleteResponse removed;
   const grpc::Status status =
-      v1::Resources::NewStub(as("local").channel)->Delete(patient().get(), request, &removed);
+      v1::Resources::NewStub(as("controller").channel)->Delete(patient().get(), request, &removed);
   if (status.error_code() != grpc::StatusCode::NOT_FOUND) require(status, "delete");
 }
 

@@ -46,7 +46,7 @@ class ClusterCallers {
 
   // A user with these roles, as another caller: the column is its name.
   void add_user(const std::string& column, const std::vector<std::string>& roles);
-  // By the unix socket. Requires: it works.
+  // As a controller, which may write everything. Requires: it works.
   v1::Resource upsert(const v1::Resource& resource);
   void remove_if_there(const std::string& kind, const std::string& name);
   // The secret of a token that joins 1000 agents.
