@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "base/reason.h"
 #include "resource/registry.h"
+#include "support/permission_tables.h"
 
 namespace holdfast::identity {
 namespace {
@@ -40,39 +39,9 @@ const std::map<std::string, Identity>& columns() {
   return all;
 }
 
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::stringstream rest(line.substr(1));
-  for (std::string cell; std::getline(rest, cell, '|');) {
-    const size_t begin = cell.find_first_not_of(' ');
-    if (begin == std::string::npos) continue;
-    cells.push_back(cell.substr(begin, cell.find_last_not_of(' ') - begin + 1));
-  }
-  return cells;
-}
-
-// row -> column -> cell, of the table under this heading.
-using Table = std::map<std::string, std::map<std::string, std::string>>;
+using Table = test::PermissionTable;
 Table table_under(const std::string& heading) {
-  std::ifstream file(HF_SOURCE_DIR "/docs/permissions.md");
-  std::string line;
-  while (std::getline(file, line) && line != "## " + heading) continue;
-  std::vector<std::string> head;
-  Table table;
-  while (std::getline(file, line) && !line.starts_with("## ")) {
-    if (!line.starts_with("|") || line.starts_with("| ---")) continue;
-    const std::vector<std::string> cells = cells_of(line);
-    if (head.empty()) {
-      head = cells;
-      continue;
-    }
-    EXPECT_EQ(cells.size(), head.size()) << line;
-    for (size_t i = 1; i < std::min(cells.size(), head.size()); ++i) {
-      const bool is_new = table[cells[0]].emplace(head[i], cells[i]).second;
-      EXPECT_TRUE(is_new) << "twice: " << line;
-    }
-  }
-  return table;
+  return test::permission_table(HF_SOURCE_DIR "/docs/permissions.md", heading);
 }
 
 std::set<std::string> column_names(const std::map<std::string, std::string>& row) {
