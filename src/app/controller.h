@@ -102,7 +102,7 @@ class Controller {
   std::list<api::FollowService> follows_;
   Status identity_written_;
   Status expiry_failure_;
-  bool fed_ = false;  // the feed has run
+  bool fed_ = false;                     // the feed has run
   std::optional<Status> configuration_;  // of reading it again, once that was tried
   metrics::Registry registry_;
   web::WebServer web_;
