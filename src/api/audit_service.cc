@@ -25,7 +25,8 @@ Status failed(std::string_view what, const std::string& path) {
 // The last whole line of a file; what follows it is a torn write.
 struct Tail {
   std::string line;
-  uint64_t end = 0;  // of that line, with its newline
+  uint64_t end = 0;   // of that line, with its newline
+  uint64_t size = 0;  // of the file
 };
 Result<Tail> read_tail(int file, const std::string& path) {
   struct stat facts{};
@@ -37,10 +38,10 @@ Result<Tail> read_tail(int file, const std::string& path) {
   if (got < 0) return failed("reading", path);
   text.resize(static_cast<size_t>(got));
   const size_t newline = text.rfind('\n');
-  if (newline == std::string::npos) return Tail{};
+  if (newline == std::string::npos) return Tail{.line = "", .end = 0, .size = size};
   const size_t before = newline == 0 ? std::string::npos : text.rfind('\n', newline - 1);
   const size_t begin = before == std::string::npos ? 0 : before + 1;
-  return Tail{.line = text.substr(begin, newline - begin), .end = from + newline + 1};
+  return Tail{.line = text.substr(begin, newline - begin), .end = from + newline + 1, .size = size};
 }
 
 std::string key_of(const identity::AuditRecord& record) {
@@ -88,7 +89,8 @@ Status AuditService::open_file() {
     return absl::OkStatus();
   }
   chain_ = *std::move(chain);
-  if (::ftruncate(file_, static_cast<off_t>(tail.end)) != 0) return failed("cutting", path);
+  const bool torn = tail.end < tail.size;
+  if (torn && ::ftruncate(file_, static_cast<off_t>(tail.end)) != 0) return failed("cutting", path);
   bytes_ = tail.end;
   return absl::OkStatus();
 }

@@ -36,8 +36,8 @@ TEST(Relations, NodesAreNotForgottenBeforeTheyAreOffline) {
 }
 
 TEST(Relations, AHungControllerIsFoundOutWithinSixSecondsOrThereIsAWarning) {
-  EXPECT_THAT(problems("presence: {controller_ttl: 6s}"),
-              AllOf(HasSubstr("f:1:12: warning HF6010: "), HasSubstr("only after 6s600ms")));
+  EXPECT_THAT(problems("presence: {controller_ttl: 7s}"),
+              AllOf(HasSubstr("f:1:12: warning HF6010: "), HasSubstr("only after 6s200ms")));
   EXPECT_EQ(problems("presence: {controller_ttl: 4s}"), "");
 }
 
