@@ -230,7 +230,10 @@ TEST_F(PermissionsOverGrpc, EveryCellOfCallsIsWhatTheControllerDoes) {
       const grpc::Status status = (calls.*rpc.run)(who);
       expect_verdict(who, rpc.method, cell == "yes", status);
       // A witness has nothing to announce: there is no kind for it.
-      const bool works = cell == "yes" && (column != "witness" || !rpc.method.contains("Presence"));
+      const bool absent = column == "witness" && rpc.method.contains("Presence");
+      // A node renews only after it announced itself, which is told with a code of its own.
+      const bool early = rpc.row == "Renew" && status.error_message().starts_with("HF5016");
+      const bool works = cell == "yes" && !absent && !early;
       if (works) EXPECT_TRUE(status.ok()) << column << " " << rpc.method << ": " << shown(status);
     }
   }
