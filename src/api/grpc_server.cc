@@ -12,6 +12,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <thread>
 
+#include "base/reason.h"
+
 namespace holdfast::api {
 namespace {
 
@@ -23,17 +25,37 @@ int milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
+using Count = std::shared_ptr<std::atomic<uint64_t>>;  // tidy: shared, gRPC's threads count
+
+// gRPC asks it once a handshake is done; it only counts.
+class CountHandshakes final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  explicit CountHandshakes(Count count) : count_(std::move(count)) {}
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* /*request*/,
+              std::function<void(grpc::Status)> /*callback*/, grpc::Status* status) override {
+    *count_ += 1;
+    *status = grpc::Status::OK;
+    return true;  // done already
+  }
+  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest* /*request*/) override {}
+
+ private:
+  Count count_;
+};
+
 // Certificates of clients are asked for, not judged here: the gate does that for each call, so that
 // a refusal has a reason, goes to the audit, and follows the authority at once. That the client has
 // the key is proved by TLS itself.
-std::shared_ptr<grpc::ServerCredentials> credentials(const std::string& identity_file) {
-  if (identity_file.empty()) return grpc::InsecureServerCredentials();
+std::shared_ptr<grpc::ServerCredentials> credentials(const std::string& identity_file,
+                                                     const Count& handshakes) {
   namespace tls = grpc::experimental;
   tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
       identity_file, identity_file, kRereadSeconds));
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.set_check_call_host(false);
+  options.set_certificate_verifier(
+      tls::ExternalCertificateVerifier::Create<CountHandshakes>(handshakes));
   return tls::TlsServerCredentials(options);
 }
 
@@ -44,7 +66,13 @@ GrpcServer::GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions opti
     : loop_(loop),
       options_(std::move(options)),
       room_(loop, services.gate, options_.max_calls_in_flight, options_.identity_file.empty()),
-      fronts_(make_fronts(room_, services)) {}
+      fronts_(make_fronts(room_, services)),
+      handshakes_(std::make_shared<std::atomic<uint64_t>>(0)),
+      listener_(loop, options_.max_connections, [this](int socket) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = socket;
+        acceptor_->HandleNewConnection(&connection);
+      }) {}
 
 GrpcServer::~GrpcServer() = default;
 
@@ -57,6 +85,12 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const asio::any_io_executo
 }
 
 Status GrpcServer::listen() {
+  const bool plain = options_.identity_file.empty();
+  for (const std::string& address : options_.listen) {
+    if (plain) break;
+    TRY(const int port, listener_.bind(address));
+    ports_.push_back(port);
+  }
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(options_.max_message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options_.max_streams_per_connection);
@@ -66,21 +100,25 @@ Status GrpcServer::listen() {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, milliseconds(options_.idle_timeout));
   // Our own clients ping every ten seconds; who pings much more is cut off.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  ports_.resize(options_.listen.size());
-  const std::shared_ptr<grpc::ServerCredentials> secured = credentials(options_.identity_file);
-  for (size_t i = 0; i < options_.listen.size(); ++i) {
-    builder.AddListeningPort(options_.listen[i], secured, &ports_[i]);
+  if (plain) builder.AddListeningPort(options_.listen.front(), grpc::InsecureServerCredentials());
+  if (!plain) {
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        credentials(options_.identity_file, handshakes_));
   }
   for (const std::unique_ptr<grpc::Service>& front : fronts_) builder.RegisterService(front.get());
   server_ = builder.BuildAndStart();
-  if (server_ != nullptr) return absl::OkStatus();
-  return absl::UnavailableError(
-      fmt::format("cannot listen on {}: in use, or not an address of this machine",
-                  fmt::join(options_.listen, ", ")));
+  if (server_ == nullptr) {
+    return coded(absl::StatusCode::kUnavailable, "HF1106",
+                 fmt::format("cannot listen on {}", fmt::join(options_.listen, ", ")));
+  }
+  if (!plain) listener_.start();
+  return absl::OkStatus();
 }
 
 asio::awaitable<void> GrpcServer::stop() {
   // Shutdown() blocks until every call is finished, and calls finish on this loop.
+  co_await listener_.stop();
   bool done = false;
   asio::steady_timer grace(loop_, kGrace);
   std::thread stopping([this, &done, &grace, guard = asio::make_work_guard(loop_)] {

@@ -7,19 +7,21 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "api/grpc_call.h"
 #include "api/grpc_fronts.h"
+#include "api/grpc_listener.h"
 #include "base/clock.h"
 #include "base/result.h"
 
 namespace holdfast::api {
 
 struct GrpcServerOptions {
-  // "unix:/path" or "127.0.0.1:7443"; port 0 picks one.
+  // Without TLS one "unix:/path", with TLS any of "127.0.0.1:7443"; port 0 picks one.
   std::vector<std::string> listen{};
   // A PEM file with the server's key and certificates, read again when it changes. Empty: no TLS,
   // and every caller is local.
@@ -27,6 +29,7 @@ struct GrpcServerOptions {
   int max_message_bytes = 4 << 20;
   int max_streams_per_connection = 1'024;
   size_t max_calls_in_flight = 4'096;  // further ones are answered kResourceExhausted
+  size_t max_connections = 8'192;      // with TLS; further ones are closed as they come
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration idle_timeout = std::chrono::minutes(5);  // of a connection without a call
 };
@@ -39,9 +42,13 @@ class GrpcServer {
                                                    const GrpcServices& services);
   ~GrpcServer();
 
-  // The TCP ports bound, in the order of `listen`; 0 for a unix socket.
+  // The TCP ports bound, in the order of `listen`; none of a unix socket.
   const std::vector<int>& ports() const { return ports_; }
   const CallStats& stats() const { return room_.stats(); }
+  // Of its TCP connections; those that shook hands are the ones that showed they speak TLS.
+  const ListenerStats& listener_stats() const { return listener_.stats(); }
+  size_t open_connections() const { return listener_.open(); }
+  uint64_t handshakes() const { return *handshakes_; }
   // Refuses new calls, ends the running ones within a second, returns when gRPC is done. Requires:
   // the streams were told to end.
   asio::awaitable<void> stop();
@@ -56,6 +63,9 @@ class GrpcServer {
   CallRoom room_;
   std::vector<std::unique_ptr<grpc::Service>> fronts_;
   std::vector<int> ports_;
+  std::shared_ptr<std::atomic<uint64_t>> handshakes_;  // tidy: shared, gRPC's threads count
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  GrpcListener listener_;
   std::unique_ptr<grpc::Server> server_;
 };
 

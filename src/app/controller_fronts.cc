@@ -60,6 +60,18 @@ void Controller::update_metrics() {
   };
   add_calls("unix", local_server_.get());
   add_calls("tls", tls_server_.get());
+  if (tls_server_ != nullptr) {
+    const api::ListenerStats& listener = tls_server_->listener_stats();
+    metrics.set({"holdfast_grpc_connections", "gRPC connections with TLS that are open."}, {},
+                static_cast<double>(tls_server_->open_connections()));
+    metrics.count({"holdfast_grpc_connections_total", "gRPC connections with TLS taken."}, {},
+                  listener.accepted);
+    metrics.count({"holdfast_grpc_refused_connections_total",
+                   "gRPC connections closed as they came: too many, or no descriptors left."},
+                  {}, listener.refused);
+    metrics.count({"holdfast_grpc_handshakes_total", "gRPC connections whose TLS was set up."}, {},
+                  tls_server_->handshakes());
+  }
   const auto count = [&](const char* name, const char* help, uint64_t total) {
     metrics.count({name, help}, {}, total);
   };

@@ -64,6 +64,7 @@ Result<ControllerOptions> controller_options(const config::ControllerConfig& con
   options.grpc.max_message_bytes = static_cast<int>(config.limits.message_bytes);
   options.grpc.max_streams_per_connection = static_cast<int>(config.limits.streams_per_connection);
   options.grpc.max_calls_in_flight = config.limits.calls_in_flight;
+  options.grpc.max_connections = config.limits.connections;
   options.max_http_connections = config.limits.connections;
   options.health.recovery_window = config.health.recovery_window;
   return options;

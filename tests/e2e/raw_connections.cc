@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace holdfast::test {
 
 RawConnections::~RawConnections() {
@@ -23,6 +25,18 @@ bool RawConnections::open(std::string_view bytes) {
   // How much of it the other side takes before it hangs up is its business.
   static_cast<void>(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   return true;
+}
+
+size_t RawConnections::still_open() const {
+  size_t count = 0;
+  for (const int socket : sockets_) {
+    char bytes[1024];
+    ssize_t got = 0;
+    do got = ::recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT);
+    while (got > 0);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) count += 1;
+  }
+  return count;
 }
 
 }  // namespace holdfast::test

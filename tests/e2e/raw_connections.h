@@ -16,6 +16,8 @@ class RawConnections {
 
   // One more, which sends `bytes` and stays open. False if it was refused.
   bool open(std::string_view bytes);
+  // How many the other side has not closed; takes what it sent from the others.
+  size_t still_open() const;
 
  private:
   uint16_t port_;
