@@ -1,5 +1,7 @@
 #include "node/node_service.h"
 
+#include <fmt/format.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -158,10 +160,16 @@ void NodeService::take_bundle(const std::string& ca_pem) {
     return log::error("cannot trust what the controller says to trust", {{"why", why(saved)}});
   }
   if (held->trusted_pins == identity().trusted_pins) return;
-  stats_.new_bundles += 1;
-  log::info("the cluster's authorities have changed",
-            {{"trusted", fmt::format("{}", fmt::join(held->trusted_pins, ","))}});
-  link_.use(share(*std::move(held)));
+  adopt(*std::move(held));
+}
+
+void NodeService::adopt(HeldIdentity held) {
+  if (held.trusted_pins != identity().trusted_pins) {
+    stats_.new_bundles += 1;
+    log::info("the cluster's authorities have changed",
+              {{"trusted", fmt::format("{}", fmt::join(held.trusted_pins, ","))}});
+  }
+  link_.use(share(std::move(held)));
   announcer_.content_changed(clock_.now());
 }
 
@@ -172,7 +180,6 @@ asio::awaitable<void> NodeService::renew() {
     stats_.renewed += 1;
     log::info("certificate renewed", {{"expires", to_rfc3339(identity().validity.not_after)}});
     keeper_.hold(identity().validity, clock_.wall_now());
-    announcer_.content_changed(clock_.now());
   } else {
     stats_.failed_renewals += 1;
     keeper_.failed(clock_.wall_now());
@@ -204,7 +211,7 @@ asio::awaitable<Status> NodeService::try_renew() {
   pems.ca = made.ca_pem();
   CO_TRY(HeldIdentity held, with_certificate(identity(), pems));
   CO_TRY_OK(save_identity(options_.folder, held));
-  link_.use(share(std::move(held)));
+  adopt(std::move(held));
   co_return absl::OkStatus();
 }
 

@@ -73,6 +73,8 @@ class NodeService {
   void take_report(const health::Announcer::Action& action);
   void obey(const LinkService::Announced& announced);
   void take_bundle(const std::string& ca_pem);
+  // Requires: it is on disk.
+  void adopt(HeldIdentity held);
 
   asio::awaitable<void> renew();
   asio::awaitable<Status> try_renew();
