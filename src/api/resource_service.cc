@@ -154,7 +154,11 @@ asio::awaitable<Status> ResourceService::allow_change(const Caller& caller, v1::
   // What is there now decides too, and must still be there when the change is made.
   const Result<store::Item> item = co_await store_.get(operation.key);
   if (absl::IsNotFound(item.status())) {
-    if (operation.precondition == Precondition::None) operation.precondition = Precondition::Absent;
+    // Whoever makes it meanwhile may be someone else: there is nothing to change yet.
+    if (operation.precondition != Precondition::None) {
+      co_return in_resource_words(item.status(), resource::info(key.kind).name, key.name);
+    }
+    operation.precondition = Precondition::Absent;
     co_return absl::OkStatus();
   }
   CO_TRY_OK(item.status());

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -22,7 +24,6 @@ using namespace std::chrono_literals;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 using std::chrono::steady_clock;
-using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -89,18 +90,31 @@ class HealthReader {
 class HealthOnEtcd : public testing::Test {
  protected:
   HealthOnEtcd()
-      : health_address_("127.0.0.1:" + std::to_string(free_ports(1).front())),
+      : ports_(free_ports(2)),
+        health_address_("127.0.0.1:" + std::to_string(ports_[0])),
+        https_address_("127.0.0.1:" + std::to_string(ports_[1])),
         controller_({"--store", "etcd", "--etcd-endpoint", etcd_.endpoints().front(),
-                     "--health-listen", health_address_}),
+                     "--health-listen", health_address_, "--http-listen", https_address_}),
         client_(controller_.unix_server()) {}
 
   void SetUp() override {
     // Whatever it was while it started, it watches from when it serves.
     ASSERT_TRUE(eventually([&] { return ready().status == 200; }, 30s)) << controller_.log();
     ASSERT_TRUE(client_.upsert(service("before")).status.ok());
+    ASSERT_EQ(controller_.cli({"init", "--cluster", "prod"}).exit_code, 0);
+    ASSERT_TRUE(eventually([&] { return https("/v1/status").status == 401; }, 10s));
+    EXPECT_FALSE(ready().says_close());
+    EXPECT_FALSE(https("/v1/status").says_close());
   }
 
   Reply ready() { return HttpClient(health_address_).ask("GET /readyz"); }
+
+  // Without a certificate.
+  Reply https(const std::string& path) {
+    HttpClient client(https_address_);
+    if (!client.start_tls(nullptr)) return {};
+    return client.ask("GET " + path);
+  }
 
   // It says that it is not ready and why, keeps no connection, and still answers.
   void expect_not_ready() {
@@ -118,6 +132,9 @@ class HealthOnEtcd : public testing::Test {
     }
     HttpClient local("unix:" + controller_.data_dir() + "/http.sock");
     EXPECT_TRUE(local.ask("GET /livez").says_close());
+    for (const char* path : {"/livez", "/readyz", "/v1/status"}) {
+      EXPECT_TRUE(https(path).says_close()) << path;
+    }
     EXPECT_EQ(check(), kNotServing);
   }
   HealthCheckResponse::ServingStatus check() {
@@ -170,7 +187,9 @@ class HealthOnEtcd : public testing::Test {
   }
 
   EtcdCluster etcd_{EtcdClusterOptions{}};
-  std::string health_address_;
+  const std::vector<uint16_t> ports_;
+  const std::string health_address_;
+  const std::string https_address_;
   ControllerProcess controller_;
   ApiClient client_;
 };
