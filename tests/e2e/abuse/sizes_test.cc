@@ -33,7 +33,7 @@ class AbusiveSizes : public Abuse {
 TEST_F(AbusiveSizes, AHundredMegabytesOverGrpcAreRefused) {
   ApiClient client(controller_.tcp_server(), controller_.admin());
   v1::Resource huge = service("huge");
-  huge.mutable_metadata()->set_description(std::string(100 * kMegabyte, 'x'));
+  huge.mutable_metadata()->set_description(std::string(400 * kMegabyte, 'x'));
 
   EXPECT_EQ(client.upsert(huge).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 
