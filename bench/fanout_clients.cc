@@ -78,17 +78,6 @@ struct Progress {
   DelayHistogram delays;
 };
 
-std::vector<std::shared_ptr<grpc::Channel>> connect(const std::string& address, int count) {
-  std::vector<std::shared_ptr<grpc::Channel>> channels;
-  for (int i = 0; i < count; ++i) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channels.push_back(
-        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-  }
-  return channels;
-}
-
 // One stream, read as bytes. The first message says that it is set up.
 class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
@@ -130,12 +119,12 @@ class Watcher final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
 };
 
 template <typename Put>
-FanOutResult measure(const std::string& address, const FanOutLoad& load, const Target& target,
+FanOutResult measure(const Server& server, const FanOutLoad& load, const Target& target,
                      const Put& put) {
   Progress progress;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
-  for (const auto& channel : connect(address, load.connections)) {
-    stubs.push_back(std::make_unique<grpc::GenericStub>(channel));
+  for (int i = 0; i < load.connections; ++i) {
+    stubs.push_back(std::make_unique<grpc::GenericStub>(server.connect()));
   }
   std::vector<std::unique_ptr<Watcher>> watchers;
   for (int i = 0; i < load.watchers; ++i) {
@@ -145,7 +134,7 @@ FanOutResult measure(const std::string& address, const FanOutLoad& load, const T
            "every watcher is set up");
 
   const int64_t start = now_nanoseconds();
-  const auto writers_channel = connect(address, 1).front();
+  const auto writers_channel = server.connect();
   std::vector<std::jthread> writers;
   for (int writer = 0; writer < load.writers; ++writer) {
     writers.emplace_back([&, writer] {
@@ -187,7 +176,7 @@ FanOutResult measure_holdfast(const FanOutLoad& load) {
                       .watch_request = watch.SerializeAsString(),
                       .half_closes = true,
                       .path = kHoldfastPath};
-  return measure(server->address(), load, target, put);
+  return measure(*server, load, target, put);
 }
 
 FanOutResult measure_etcd(const FanOutLoad& load) {
@@ -209,7 +198,7 @@ FanOutResult measure_etcd(const FanOutLoad& load) {
                       .watch_request = watch.SerializeAsString(),
                       .half_closes = false,
                       .path = kEtcdPath};
-  return measure(server->address(), load, target, put);
+  return measure(*server, load, target, put);
 }
 
 }  // namespace holdfast::bench

@@ -84,8 +84,7 @@ double over_grpc(int writers, const Put& put) {
 
 double etcd(int writers) {
   const auto server = Server::etcd();
-  const auto stub = etcdserverpb::KV::NewStub(
-      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  const auto stub = etcdserverpb::KV::NewStub(server->connect());
   return over_grpc(writers, [&](int writer, uint64_t i) {
     grpc::ClientContext context;
     etcdserverpb::PutRequest request;
@@ -98,8 +97,7 @@ double etcd(int writers) {
 
 double controller(int writers) {
   const auto server = Server::holdfast();
-  const auto stub = v1::Resources::NewStub(
-      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::Resources::NewStub(server->connect());
   return over_grpc(writers, [&](int writer, uint64_t i) {
     grpc::ClientContext context;
     v1::WriteRequest request;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <grpcpp/impl/codegen/service_type.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
@@ -93,6 +94,9 @@ Status GrpcServer::listen() {
   }
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(options_.max_message_bytes);
+  grpc::ResourceQuota quota;
+  quota.Resize(options_.max_buffered_bytes);
+  builder.SetResourceQuota(quota);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options_.max_streams_per_connection);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,

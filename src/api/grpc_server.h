@@ -29,7 +29,10 @@ struct GrpcServerOptions {
   int max_message_bytes = 4 << 20;
   int max_streams_per_connection = 1'024;
   size_t max_calls_in_flight = 4'096;  // further ones are answered kResourceExhausted
-  size_t max_connections = 8'192;      // with TLS; further ones are closed as they come
+  // What messages on their way in may take together. gRPC reads a message to its end before it
+  // looks at its size; beyond this it slows peers down, then ends calls.
+  size_t max_buffered_bytes = 128 << 20;
+  size_t max_connections = 8'192;  // with TLS; further ones are closed as they come
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration idle_timeout = std::chrono::minutes(5);  // of a connection without a call
 };

@@ -92,6 +92,16 @@ size_t ControllerProcess::memory_bytes() const {
   return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+size_t ControllerProcess::peak_memory_bytes() const {
+  std::ifstream status(fmt::format("/proc/{}/status", pid()));
+  std::string word;
+  size_t kilobytes = 0;
+  while (status >> word && word != "VmHWM:") {
+  }
+  status >> kilobytes;
+  return kilobytes * 1024;
+}
+
 std::string service_yaml(const std::string& name, int port) {
   return fmt::format(
       "kind: service\nmetadata: {{name: {}}}\nspec: {{ports: [{{port: {}, protocol: tcp}}]}}\n",

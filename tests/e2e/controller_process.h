@@ -48,6 +48,7 @@ class ControllerProcess {
   // What it wrote to its log so far.
   std::string log() const;
   size_t memory_bytes() const;
+  size_t peak_memory_bytes() const;
   pid_t pid() const { return process_->pid(); }
 
  private:

@@ -78,12 +78,16 @@ HttpClient::~HttpClient() {
   ::close(socket_);
 }
 
-bool HttpClient::start_tls(const TestCertificate* own) {
+bool HttpClient::start_tls(const TestCertificate* own, const std::string& protocol) {
   std::signal(SIGPIPE, SIG_IGN);
   context_.reset(SSL_CTX_new(TLS_client_method()));
   if (own != nullptr) use(context_.get(), *own);
   ssl_.reset(SSL_new(context_.get()));
   SSL_set_fd(ssl_.get(), socket_);
+  const std::string offer = static_cast<char>(protocol.size()) + protocol;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(offer.data());
+  if (!protocol.empty())
+    SSL_set_alpn_protos(ssl_.get(), bytes, static_cast<unsigned>(offer.size()));
   return SSL_connect(ssl_.get()) == 1;
 }
 

@@ -28,8 +28,8 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // False if the handshake fails. `own` may be null: no certificate. What the server shows is
-  // accepted.
-  bool start_tls(const TestCertificate* own);
+  // accepted. `protocol` is offered by ALPN, as "h2".
+  bool start_tls(const TestCertificate* own, const std::string& protocol = "");
 
   // False if the peer is gone.
   bool send(std::string_view bytes);
