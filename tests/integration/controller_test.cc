@@ -71,7 +71,7 @@ class Watching {
 class ControllerTest : public testing::Test {
  protected:
   ControllerOptions options(StoreType store) {
-    return {.store = store, .data_dir = dir_.file("data")};
+    return {.data_dir = dir_.file("data"), .store = store};
   }
   static int64_t put(const Running& controller, const std::string& name) {
     grpc::ClientContext context;
@@ -101,7 +101,7 @@ TEST_F(ControllerTest, WithoutAFolderItAsksForOne) {
   const SystemClock clock;
   asio::io_context loop;
 
-  const auto started = Controller::start(loop, clock, {.store = StoreType::Memory, .data_dir = ""});
+  const auto started = Controller::start(loop, clock, {.data_dir = "", .store = StoreType::Memory});
 
   ASSERT_EQ(started.status().code(), absl::StatusCode::kInvalidArgument) << started.status();
   EXPECT_NE(started.status().message().find("--data-dir"), std::string::npos);
