@@ -52,6 +52,13 @@ TEST(Relations, CertificatesOutliveSeveralAnnouncements) {
   EXPECT_EQ(problems("identity: {node_certificate_ttl: 18m}"), "");
 }
 
+TEST(Relations, ANodeIsRememberedAsLongAsItsCertificateLives) {
+  EXPECT_THAT(problems("presence: {keep_offline: 1h}"),
+              HasSubstr("warning HF6010: presence.keep_offline 1h is shorter than "
+                        "identity.node_certificate_ttl 24h"));
+  EXPECT_EQ(problems("{presence: {keep_offline: 1h}, identity: {node_certificate_ttl: 1h}}"), "");
+}
+
 TEST(Relations, ListenersDoNotShareAPort) {
   EXPECT_THAT(problems("controller: {http: {listen: 127.0.0.1:7443}}"),
               HasSubstr("controller.http.listen 127.0.0.1:7443 is also taken by controller.listen "
