@@ -1,6 +1,4 @@
 // A node's service against a whole controller, in this process and under the sanitizers.
-#include "node/node_service.h"
-
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include "app/controller.h"
 #include "base/private_file.h"
 #include "holdfast/v1/api.grpc.pb.h"
+#include "node/node_service.h"
 #include "rpc/channel.h"
 #include "support/free_ports.h"
 #include "support/temp_dir.h"
