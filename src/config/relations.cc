@@ -58,6 +58,12 @@ class Relations {
                        "presence.agent_max_ttl {}: a node may not be told in time to renew",
                        shown("identity.node_certificate_ttl"), shown("presence.agent_max_ttl")));
     }
+    if (presence.keep_offline < certificate) {
+      warn({"presence.keep_offline", "identity.node_certificate_ttl"},
+           fmt::format("presence.keep_offline {} is shorter than identity.node_certificate_ttl {}: "
+                       "a rotation of the authority does not wait for a node that is forgotten",
+                       shown("presence.keep_offline"), shown("identity.node_certificate_ttl")));
+    }
   }
 
   // The longest silence before a failing heartbeat is noticed: a whole period, then the write.

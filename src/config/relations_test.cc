@@ -32,7 +32,7 @@ TEST(Relations, NodesAreNotForgottenBeforeTheyAreOffline) {
   EXPECT_THAT(problems("presence: {keep_offline: 5m}"),
               HasSubstr("presence.keep_offline 5m would forget nodes before "
                         "presence.agent_max_ttl 6m calls them offline"));
-  EXPECT_EQ(problems("presence: {keep_offline: 6m}"), "");
+  EXPECT_THAT(problems("presence: {keep_offline: 6m}"), Not(HasSubstr("error")));
 }
 
 TEST(Relations, AHungControllerIsFoundOutWithinSixSecondsOrThereIsAWarning) {
@@ -50,6 +50,13 @@ TEST(Relations, AHeartbeatEndsBeforeItsTtl) {
 TEST(Relations, CertificatesOutliveSeveralAnnouncements) {
   EXPECT_THAT(problems("identity: {node_certificate_ttl: 1m}"), HasSubstr("warning HF6010"));
   EXPECT_EQ(problems("identity: {node_certificate_ttl: 18m}"), "");
+}
+
+TEST(Relations, ANodeIsRememberedAsLongAsItsCertificateLives) {
+  EXPECT_THAT(problems("presence: {keep_offline: 1h}"),
+              HasSubstr("warning HF6010: presence.keep_offline 1h is shorter than "
+                        "identity.node_certificate_ttl 24h"));
+  EXPECT_EQ(problems("{presence: {keep_offline: 1h}, identity: {node_certificate_ttl: 1h}}"), "");
 }
 
 TEST(Relations, ListenersDoNotShareAPort) {

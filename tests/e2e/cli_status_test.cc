@@ -54,25 +54,6 @@ TEST(CliStatus, CheckGoesOnAfterAFailureAndCounts) {
   EXPECT_THAT(after.output, HasSubstr(", 0 failed,"));
 }
 
-TEST(CliStatus, ATokenThatNeverExpiresIsAWarningThatMayFail) {
-  ControllerProcess controller;
-  controller.cli({"--timeout", "20", "status", "--wait"});
-  ASSERT_EQ(controller.cli({"init"}).exit_code, 0);
-  const std::string token =
-      "kind: token\nmetadata: {name: endless}\nspec: {role: agent, hash: "
-      "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=, uses_left: 1}\n";
-  ASSERT_EQ(controller.cli({"apply", "-f", "-"}, token).exit_code, 0);
-
-  EXPECT_EQ(controller.cli({"check", "--only", "identity"}).exit_code, 0);
-  const ProgramOutcome strict =
-      controller.cli({"check", "--only", "identity", "--fail-on", "warning", "-o", "short"});
-  EXPECT_EQ(strict.exit_code, 2);
-  EXPECT_THAT(strict.output, AllOf(HasSubstr("warn every token expires"), HasSubstr("endless"),
-                                   HasSubstr("HF5034"), Not(HasSubstr("ok  "))));
-  EXPECT_THAT(controller.cli({"check", "-o", "json"}).output,
-              AllOf(HasSubstr("\"code\": \"HF5034\""), HasSubstr("\"warnings\": 1")));
-}
-
 TEST(CliStatus, WithoutAControllerCheckSaysWhatItCouldNotSee) {
   const ProgramOutcome result = run_cli("unix:/nowhere", {"check"});
 
