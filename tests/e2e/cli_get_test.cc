@@ -143,8 +143,8 @@ TEST_F(CliGet, SecretsAreNeverPrinted) {
   const std::string id = secret.substr(3, secret.find('_', 3) - 3);
   std::string printed;
   for (const char* form : {"table", "wide", "json", "yaml", "name"}) {
-    for (const std::string& what : {std::string("users"), std::string("user/ann"),
-                                    std::string("tokens"), "token/" + id}) {
+    for (const std::string& what :
+         {std::string("users"), std::string("user/ann"), std::string("tokens"), "token/" + id}) {
       printed += controller_.cli({"get", what, "-o", form}).output;
     }
   }
