@@ -32,7 +32,11 @@ AuthorityService::AuthorityService(Gate& gate, const Clock& clock, AuthorityOpti
 
 void AuthorityService::on_reset(Kind kind, const std::vector<store::Item>& items) {
   if (kind == Kind::Role) roles_.clear();
-  if (kind == Kind::User) users_.clear();
+  if (kind == Kind::User) {
+    users_.clear();
+    user_revisions_.clear();
+    knows_users_ = true;
+  }
   for (const store::Item& item : items) {
     const Result<v1::Resource> resource = decode_item(item);
     if (resource.ok()) take(*resource);
@@ -43,6 +47,12 @@ void AuthorityService::on_reset(Kind kind, const std::vector<store::Item>& items
 void AuthorityService::on_change(const store::Change& change) {
   const std::optional<resource::StoreKey> key = resource::parse_store_key(change.item.key);
   if (!key) return;
+  if (key->kind == Kind::User) {
+    // What was read and what is followed come in any order.
+    store::Revision& known = user_revisions_[key->name];
+    if (change.item.revision <= known) return;
+    known = change.item.revision;
+  }
   if (change.type == store::Change::Type::Delete) {
     if (key->kind == Kind::Role) roles_.erase(key->name);
     if (key->kind == Kind::User) users_.erase(key->name);
@@ -66,9 +76,17 @@ void AuthorityService::take(const v1::Resource& resource) {
   }
 }
 
+void AuthorityService::note_user(const v1::Resource& user) {
+  store::Change change;
+  change.item.key = resource::store_key(Kind::User, user.metadata().name());
+  change.item.value = user.SerializeAsString();
+  change.item.revision = user.metadata().revision();
+  on_change(change);
+}
+
 void AuthorityService::update_gate(Kind kind) {
   if (kind == Kind::Role) gate_.set_roles(roles_);
-  if (kind == Kind::User) gate_.set_users(users_);
+  if (kind == Kind::User && knows_users_) gate_.set_users(users_);
 }
 
 void AuthorityService::take_authority(const v1::CertAuthority& authority) {

@@ -49,6 +49,8 @@ class AuthorityService {
   // What is stored of cert_authority, role and user: everything, or one change.
   void on_reset(resource::Kind kind, const std::vector<store::Item>& items);
   void on_change(const store::Change& change);
+  // A user that was just read: known here before its certificate is used.
+  void note_user(const v1::Resource& user);
   // Renews the controller's own certificate at two thirds of its life.
   void on_tick();
 
@@ -82,6 +84,9 @@ class AuthorityService {
   std::optional<v1::CertAuthority> authority_;
   identity::Roles roles_;
   Gate::Users users_;
+  std::map<std::string, store::Revision>
+      user_revisions_;        // of the last change, also of the deleted
+  bool knows_users_ = false;  // all of them
   std::optional<ServerCertificate> certificate_;
   WallTime renew_at_{};
   Status status_;

@@ -89,6 +89,7 @@ asio::awaitable<Result<v1::Resource>> IdentityService::check_login(const Caller&
 Result<v1::Credentials> IdentityService::issue_for_user(const v1::Resource& user,
                                                         const std::string& request_pem,
                                                         Duration ttl) {
+  authority_.note_user(user);
   AuthorityService::Ask ask{
       .identity = {.role = Role::User,
                    .name = user.metadata().name(),

@@ -196,7 +196,14 @@ asio::awaitable<Status> ResourceService::keep_secrets(v1::Resource& resource, re
     co_return absl::OkStatus();
   }
   const Result<store::Item> item = co_await store_.get(operation.key);
-  if (absl::IsNotFound(item.status())) co_return absl::OkStatus();
+  if (absl::IsNotFound(item.status())) {
+    // What is made meanwhile has secrets that would be lost.
+    if (operation.precondition == Precondition::None) operation.precondition = Precondition::Absent;
+    const bool may_create = operation.precondition == Precondition::Absent;
+    co_return may_create
+        ? absl::OkStatus()
+        : in_resource_words(item.status(), resource::info(kind).name, resource.metadata().name());
+  }
   CO_TRY_OK(item.status());
   CO_TRY(const v1::Resource current, decode_item(*item));
   resource = resource::with_secrets_of(current, std::move(resource));
