@@ -37,6 +37,7 @@ class HealthStreams::Stream final : public HealthStreams::Reactor {
   const Request request;
   Response response;
   std::optional<Response::ServingStatus> sent;
+  WallTime expires{};  // of the caller's certificate
   bool writing = false;
   bool finished = false;
 
@@ -76,6 +77,7 @@ void HealthStreams::start(std::unique_ptr<Stream> owned) {
   if (!caller.ok()) return finish(stream, caller.status());
   const Status allowed = gate_.allow(*caller, identity::Call::Health);
   if (!allowed.ok()) return finish(stream, allowed);
+  stream.expires = caller->expires;
   pump(stream);
 }
 
@@ -98,6 +100,17 @@ void HealthStreams::set_serving(bool serving) {
   if (serving_ == serving) return;
   serving_ = serving;
   for (const auto& [stream, owned] : streams_) pump(*stream);
+}
+
+void HealthStreams::end_unlawful(WallTime now) {
+  const bool changed = gate_.version() != checked_version_;
+  checked_version_ = gate_.version();
+  for (const auto& [stream, owned] : streams_) {
+    if (stream->finished || stream->presented.local) continue;
+    if (!changed && stream->expires > now) continue;
+    const Result<Caller> caller = gate_.identify(stream->presented);
+    if (!caller.ok()) finish(*stream, caller.status());
+  }
 }
 
 void HealthStreams::shut_down() {

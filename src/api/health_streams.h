@@ -37,6 +37,8 @@ class HealthStreams {
   asio::awaitable<Result<Response>> check(Caller caller, Request request);
   // Called by gRPC, on any thread.
   Reactor* watch(Presented presented, const Request* request);
+  // Ends the streams of callers whose certificate has expired or no longer counts.
+  void end_unlawful(WallTime now);
   // Tells every watcher NOT_SERVING, then ends the streams and refuses new ones.
   void shut_down();
   size_t size() const { return streams_.size(); }
@@ -51,6 +53,7 @@ class HealthStreams {
   Gate& gate_;
   Options options_;
   bool serving_ = false;
+  uint64_t checked_version_ = 0;  // of the gate
   bool shut_down_ = false;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
 };

@@ -276,6 +276,7 @@ asio::awaitable<void> Controller::tick() {
     audit_->on_tick();
     authority_.on_tick();
     watches_.end_unlawful();
+    health_streams_.end_unlawful(clock_.wall_now());
     report("audit", audit_->status());
     report_feed();
     if (configuration_) report("configuration", *configuration_);

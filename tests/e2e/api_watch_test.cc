@@ -10,6 +10,7 @@
 
 #include "e2e/api_client.h"
 #include "e2e/cluster_process.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "support/eventually.h"
 
 namespace holdfast::test {
@@ -49,6 +50,47 @@ TEST_F(ApiWatch, InitComesFirstAndOnceWithTheConfirmedKinds) {
   EXPECT_EQ(events[1].type, v1::EVENT_TYPE_PUT);
   EXPECT_EQ(events[2].type, v1::EVENT_TYPE_DELETE);
   EXPECT_EQ(watch.changes().size(), 2U);
+}
+
+TEST_F(ApiWatch, StreamsEndWhenTheirUserIsDisabledAndOthersGoOn) {
+  ApiClient alice(controller_.tcp_server(), controller_.certificate_for("alice", {"viewer"}));
+  WatchReader hers(alice, watch_request({"service"}));
+  WatchReader others(client_, watch_request({"service"}));
+  ASSERT_TRUE(hers.wait_for(1)) << hers.end().error_message();
+  ASSERT_TRUE(others.wait_for(1));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  const auto health = grpc::health::v1::Health::NewStub(alice.channel())->Watch(&context, {});
+  grpc::health::v1::HealthCheckResponse answer;
+  ASSERT_TRUE(health->Read(&answer));
+
+  const std::string disabled =
+      "kind: user\nmetadata: {name: alice}\nspec: {roles: [viewer], disabled: true}\n";
+  ASSERT_EQ(controller_.cli({"apply", "-f", "-"}, disabled).exit_code, 0);
+
+  const grpc::Status ended = hers.wait_until_it_ends();
+  EXPECT_EQ(ended.error_code(), StatusCode::UNAUTHENTICATED) << ended.error_message();
+  EXPECT_THAT(ended.error_message(), HasSubstr("HF5012"));
+  while (health->Read(&answer)) {
+  }
+  EXPECT_EQ(health->Finish().error_code(), StatusCode::UNAUTHENTICATED);
+  ASSERT_TRUE(client_.upsert(service("web")).status.ok());
+  EXPECT_TRUE(others.wait_for(2));
+}
+
+TEST_F(ApiWatch, AWatchEndsWhenItMayNoLongerSeeWhatItSees) {
+  const std::string role =
+      "kind: role\nmetadata: {name: team}\nspec: {rules: [{kinds: [service], verbs: [watch]}]}\n";
+  ASSERT_EQ(controller_.cli({"apply", "-f", "-"}, role).exit_code, 0);
+  ApiClient bob(controller_.tcp_server(), controller_.certificate_for("bob", {"team"}));
+  WatchReader watch(bob, watch_request({"service"}));
+  ASSERT_TRUE(watch.wait_for(1)) << watch.end().error_message();
+
+  const std::string narrower =
+      "kind: role\nmetadata: {name: team}\nspec: {rules: [{kinds: [agent], verbs: [watch]}]}\n";
+  ASSERT_EQ(controller_.cli({"apply", "-f", "-"}, narrower).exit_code, 0);
+
+  EXPECT_EQ(watch.wait_until_it_ends().error_code(), StatusCode::PERMISSION_DENIED);
 }
 
 TEST_F(ApiWatch, AStrictWatchOfAnUnknownKindFailsWithTheReason) {
