@@ -44,6 +44,18 @@ Result<Tail> read_tail(int file, const std::string& path) {
   return Tail{.line = text.substr(begin, newline - begin), .end = from + newline + 1, .size = size};
 }
 
+// Whether each of its lines follows from the one before. Reads all of it: once, at start.
+Status verify_file(int file, uint64_t end, const std::string& path) {
+  std::string text(end, '\0');
+  for (size_t got = 0; got < text.size();) {
+    const ssize_t more =
+        ::pread(file, text.data() + got, text.size() - got, static_cast<off_t>(got));
+    if (more <= 0) return failed("reading", path);
+    got += static_cast<size_t>(more);
+  }
+  return identity::verify_audit(text);
+}
+
 std::string key_of(const identity::AuditRecord& record) {
   return fmt::format("{}\n{}\n{}\n{}", record.actor,
                      record.source.substr(0, record.source.rfind(':')), record.verb, record.code);
@@ -76,11 +88,12 @@ Status AuditService::open_file() {
   if (file_ < 0) return failed("opening", path);
   TRY(const Tail tail, read_tail(file_, path));
   Result<identity::AuditChain> chain = identity::AuditChain::resume(tail.line);
-  if (!chain.ok()) {
+  const Status whole = chain.ok() ? verify_file(file_, tail.end, path) : chain.status();
+  if (!whole.ok()) {
     // Not ours, or damaged: evidence either way. It is kept under another name.
     const std::string aside = fmt::format("{}.damaged-{}", path, to_rfc3339(clock_.wall_now()));
-    log::error("the audit log does not end in an audit line; it is kept aside",
-               {{"kept", aside}, {"code", "HF1104"}});
+    log::error("the audit log is not whole; it is kept aside",
+               {{"kept", aside}, {"code", "HF1104"}, {"why", std::string(whole.message())}});
     if (std::rename(path.c_str(), aside.c_str()) != 0) return failed("moving aside", path);
     ::close(file_);
     file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -60,6 +60,23 @@ TEST_F(AuditServiceTest, HalfALineOfACrashIsCutOff) {
   EXPECT_TRUE(identity::verify_audit(text()).ok());
 }
 
+TEST_F(AuditServiceTest, AFileWithAChangedOrMissingLineIsKeptAside) {
+  for (const bool removed : {false, true}) {
+    std::filesystem::remove(path_);
+    for (int i = 0; i < 3; ++i) open()->change(change_);
+    std::string damaged = text();
+    const size_t second = damaged.find('\n') + 1;
+    if (removed) damaged.erase(second, damaged.find('\n', second) + 1 - second);
+    if (!removed) damaged.replace(damaged.find("alice", second), 5, "mally");
+    std::ofstream(path_) << damaged;
+
+    open()->change(change_);
+
+    EXPECT_EQ(lines(), 1U);
+    EXPECT_NE(text().find("\"seq\":1,"), std::string::npos);
+  }
+}
+
 TEST_F(AuditServiceTest, AForeignFileIsKeptAside) {
   std::ofstream(path_) << "my diary\n";
 

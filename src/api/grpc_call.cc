@@ -1,6 +1,7 @@
 #include "api/grpc_call.h"
 
 #include "base/log.h"
+#include "base/reason.h"
 
 namespace holdfast::api {
 namespace {
@@ -44,7 +45,9 @@ void CallRoom::note_failure(const Status& status) {
   const bool ours = absl::IsUnavailable(status) || absl::IsDataLoss(status) ||
                     absl::IsResourceExhausted(status) || absl::IsInternal(status) ||
                     absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
-  if (!ours || last_failure_ == status) return;
+  // HF5nnn is what a caller did wrong, however often.
+  const bool theirs = split_reason(status).code.starts_with("HF5");
+  if (!ours || theirs || last_failure_ == status) return;
   last_failure_ = status;
   log::error("a call failed", {{"why", status.ToString()}});
 }

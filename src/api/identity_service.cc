@@ -179,7 +179,7 @@ asio::awaitable<Result<v1::Credentials>> IdentityService::join_with_token(
   const Result<v1::Resource> token = co_await read(Kind::Token, shown.id);
   if (absl::IsNotFound(token.status())) {
     co_return coded(absl::StatusCode::kUnauthenticated, "HF5005",
-                    "the token is unknown, used up or revoked; ask for a new one");
+                    "the token is unknown, used up, revoked or expired; ask for a new one");
   }
   CO_TRY_OK(token.status());
   CO_TRY(const identity::JoinAs as,

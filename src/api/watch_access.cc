@@ -78,4 +78,11 @@ Result<events::WatchRequest> authorise_watch(Gate& gate, const Caller& caller,
   return allowed;
 }
 
+Status still_allowed(Gate& gate, const AdmittedWatch& watch) {
+  TRY(const Caller caller, gate.identify(watch.presented));
+  TRY(const events::WatchRequest now, authorise_watch(gate, caller, watch.asked));
+  if (now.kinds == watch.allowed) return absl::OkStatus();
+  return absl::UnavailableError("permissions have changed; watch again");
+}
+
 }  // namespace holdfast::api

@@ -13,4 +13,13 @@ namespace holdfast::api {
 Result<events::WatchRequest> authorise_watch(Gate& gate, const Caller& caller,
                                              const events::WatchRequest& request);
 
+// Whether a watch that was let in with `allowed` of `asked` may go on: the error to end it with if
+// the caller is no longer who it was, or may no longer see all of it.
+struct AdmittedWatch {
+  Presented presented{};
+  events::WatchRequest asked{};
+  std::vector<events::WatchKind> allowed{};
+};
+Status still_allowed(Gate& gate, const AdmittedWatch& watch);
+
 }  // namespace holdfast::api

@@ -43,7 +43,7 @@ Result<events::WatchRequest> parse(const grpc::ByteBuffer& bytes,
 class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   Stream(WatchStreams& owner, Presented from)
-      : presented(std::move(from)), owner_(owner), guard_(owner.loop_) {}
+      : admitted{.presented = std::move(from)}, owner_(owner), guard_(owner.loop_) {}
 
   void OnWriteDone(bool ok) override {
     asio::post(owner_.loop_, [this, ok] { owner_.on_write_done(*this, ok); });
@@ -62,10 +62,8 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
   bool writing = false;
   bool finished = false;
   grpc::ByteBuffer buffer;
-  const Presented presented;
-  WallTime expires{};                        // of the caller's certificate
-  events::WatchRequest asked{};              // by the caller
-  std::vector<events::WatchKind> allowed{};  // of it
+  WallTime expires{};  // of the caller's certificate
+  AdmittedWatch admitted;
 
  private:
   WatchStreams& owner_;
@@ -103,14 +101,14 @@ void WatchStreams::start(std::unique_ptr<Stream> owned, const Result<events::Wat
   Stream& stream = *owned;
   streams_.emplace(&stream, std::move(owned));
   if (shut_down_) return finish(stream, absl::UnavailableError("the controller is stopping"));
-  const Result<Caller> caller = gate_.admit(stream.presented, "watch");
+  const Result<Caller> caller = gate_.admit(stream.admitted.presented, "watch");
   if (!caller.ok()) return finish(stream, caller.status());
   if (!asked.ok()) return finish(stream, asked.status());
   const Result<events::WatchRequest> request = authorise_watch(gate_, *caller, *asked);
   if (!request.ok()) return finish(stream, request.status());
   stream.expires = caller->expires;
-  stream.asked = *asked;
-  stream.allowed = request->kinds;
+  stream.admitted.asked = *asked;
+  stream.admitted.allowed = request->kinds;
   // A client may know of a revision before its event comes by here.
   if (request->after_revision <= fan_out_.latest()) return add(stream, *request);
   stream.starting = true;
@@ -200,24 +198,17 @@ void WatchStreams::finish(Stream& stream, const Status& status) {
   stream.Finish(rpc::to_grpc(status));
 }
 
-Status WatchStreams::still_allowed(const Stream& stream) {
-  TRY(const Caller caller, gate_.identify(stream.presented));
-  TRY(const events::WatchRequest now, authorise_watch(gate_, caller, stream.asked));
-  if (now.kinds == stream.allowed) return absl::OkStatus();
-  return absl::UnavailableError("permissions have changed; watch again");
-}
-
 void WatchStreams::end_unlawful() {
   const bool changed = gate_.version() != checked_version_;
   checked_version_ = gate_.version();
   const WallTime now = clock_.wall_now();
   for (const auto& [stream, owned] : streams_) {
-    if (stream->finished || stream->starting || stream->presented.local) continue;
+    if (stream->finished || stream->starting || stream->admitted.presented.local) continue;
     if (stream->expires <= now) {
       finish(*stream, coded(absl::StatusCode::kUnauthenticated, "HF5003",
                             "the certificate has expired; renew it and watch again"));
     } else if (changed) {
-      const Status still = still_allowed(*stream);
+      const Status still = still_allowed(gate_, stream->admitted);
       if (!still.ok()) finish(*stream, still);
     }
   }

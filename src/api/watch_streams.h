@@ -71,7 +71,6 @@ class WatchStreams {
   void on_write_done(Stream& stream, bool ok);
   void on_cancel(Stream& stream);
   void forget(Stream& stream);
-  Status still_allowed(const Stream& stream);
   void finish(Stream& stream, const Status& status);
 
   asio::any_io_executor loop_;

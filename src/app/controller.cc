@@ -202,6 +202,7 @@ Status Controller::listen_with_tls() {
 }
 
 void Controller::report(const std::string& component, const Status& status) {
+  if (stopping_) return;
   const health::State before = health_.state();
   if (status.ok()) {
     health_.report_ok(component, clock_.now());
@@ -218,9 +219,10 @@ void Controller::report(const std::string& component, const Status& status) {
                            {"why", std::string(status.message())}});
 }
 
+// Shown, but no reason to send clients away: the old configuration works.
 void Controller::on_configuration(const Status& status) {
-  configuration_ = status;
-  report("configuration", status);
+  if (status.ok()) return health_.forget("configuration");
+  health_.report_warning("configuration", status, clock_.now());
 }
 
 void Controller::fill_response(const v1::AnnounceRequest& request,
@@ -275,11 +277,12 @@ asio::awaitable<void> Controller::tick() {
     update_metrics();
     audit_->on_tick();
     authority_.on_tick();
+    web_.end_unlawful(gate_.version() != checked_version_);
+    checked_version_ = gate_.version();
     watches_.end_unlawful();
     health_streams_.end_unlawful(clock_.wall_now());
     report("audit", audit_->status());
     report_feed();
-    if (configuration_) report("configuration", *configuration_);
     report("identity", identity_status());
   }
 }
@@ -325,6 +328,7 @@ asio::awaitable<void> Controller::stop_serving() {
 }
 
 asio::awaitable<void> Controller::stop() {
+  stopping_ = true;
   health_streams_.shut_down();
   co_await watches_.shut_down();
   co_await stop_serving();

@@ -102,8 +102,9 @@ class Controller {
   std::list<api::FollowService> follows_;
   Status identity_written_;
   Status expiry_failure_;
-  bool fed_ = false;                     // the feed has run
-  std::optional<Status> configuration_;  // of reading it again, once that was tried
+  bool fed_ = false;              // the feed has run
+  uint64_t checked_version_ = 0;  // of the gate, by watches over HTTP
+  bool stopping_ = false;
   metrics::Registry registry_;
   web::WebServer web_;
   std::vector<std::string> addresses_;

@@ -37,6 +37,8 @@ web::Backend Controller::backend() {
               [this](const api::Caller& caller, const events::WatchRequest& asked) {
                 return api::authorise_watch(gate_, caller, asked);
               },
+          .still_allowed =
+              [this](const api::AdmittedWatch& watch) { return api::still_allowed(gate_, watch); },
           .latest_revision = [this]() -> asio::awaitable<Result<int64_t>> {
             CO_TRY(const store::RangeResult now,
                    co_await store_->range({store::prefix_range("/"), 1}));

@@ -1,5 +1,6 @@
 // holdfastd: the daemon. Reads its configuration, builds one role, runs it until it is told to
 // stop.
+#include <grpc/support/log.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -152,6 +153,10 @@ int main(int argc, char** argv) {
   for (const config::Problem& warning : loaded->warnings) {
     log::warn("configuration", {{"warning", warning.message}});
   }
+  // gRPC's own lines are for its developers, and strangers can cause them at will.
+  gpr_set_log_function([](gpr_log_func_args* line) {
+    log::debug("grpc", {{"file", line->file}, {"what", line->message}});
+  });
   std::signal(SIGPIPE, SIG_IGN);
   umask(0077);
   raise_descriptor_limit();

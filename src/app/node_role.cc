@@ -20,6 +20,7 @@
 #include "net/task_group.h"
 #include "node/node_service.h"
 #include "resource/text_rules.h"
+#include "store/file_lock.h"
 
 namespace holdfast::app {
 namespace {
@@ -31,6 +32,7 @@ constexpr int kExitBadConfig = 78;
 struct Prepared {
   node::NodeOptions options;
   node::HeldIdentity held;
+  store::FileLock lock;  // two processes would undo each other's renewals and goodbyes
 };
 
 Result<Prepared> prepare(const NodeRole& role) {
@@ -38,13 +40,16 @@ Result<Prepared> prepare(const NodeRole& role) {
     return coded(absl::StatusCode::kInvalidArgument, "HF6010",
                  "the data folder is not known; name it with --data-dir");
   }
-  Prepared made;
-  made.options.folder = role.data_dir + "/identity";
-  TRY(node::LoadedNode loaded, node::load_node(made.options.folder));
-  if (loaded.held.who.role != role.role) {
+  node::NodeOptions options;
+  options.folder = role.data_dir + "/identity";
+  TRY(node::LoadedNode loaded, node::load_node(options.folder));
+  TRY(store::FileLock lock, store::FileLock::acquire(role.data_dir + "/node"));
+  Prepared made{
+      .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
+  if (made.held.who.role != role.role) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
                  fmt::format("{} holds the identity of {}, and this is the role {}",
-                             quoted(made.options.folder, 256), identity::to_string(loaded.held.who),
+                             quoted(made.options.folder, 256), identity::to_string(made.held.who),
                              identity::to_string(role.role)));
   }
   made.options.servers = role.servers;
@@ -61,7 +66,6 @@ Result<Prepared> prepare(const NodeRole& role) {
   }
   made.options.version = role.version;
   made.options.seed = std::random_device{}();
-  made.held = std::move(loaded.held);
   return made;
 }
 

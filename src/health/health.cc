@@ -64,6 +64,14 @@ void Health::report_error(const std::string& name, const Status& why, Time now) 
   component.reason = reason.message;
 }
 
+void Health::report_warning(const std::string& name, const Status& why, Time now) {
+  Component& component = find(name, now);
+  enter(component, State::Ok, now);
+  const Reason reason = split_reason(why);
+  component.code = reason.code;
+  component.reason = reason.message;
+}
+
 void Health::forget(const std::string& name) {
   if (components_.erase(name) > 0) version_ += 1;
 }

@@ -25,7 +25,7 @@ struct Component {
   std::string name;
   State state = State::Starting;
   Time since{};
-  std::string code{};    // HFnnnn while degraded or recovering
+  std::string code{};    // HFnnnn while degraded or recovering, or of a warning
   std::string reason{};  // for people
 };
 
@@ -43,6 +43,8 @@ class Health {
   void report_ok(const std::string& name, Time now);
   // `why` carries its code as base/reason.h says.
   void report_error(const std::string& name, const Status& why, Time now);
+  // Something an operator should see and clients need not: the component stays, or becomes, ok.
+  void report_warning(const std::string& name, const Status& why, Time now);
   // A component that is no more.
   void forget(const std::string& name);
 

@@ -236,5 +236,17 @@ TEST(Health, HoldsItsRulesOverRandomHistories) {
   }
 }
 
+TEST(Health, AWarningShowsAndSendsNobodyAway) {
+  Health health({});
+  const Status why = coded(absl::StatusCode::kFailedPrecondition, "HF6001", "the file is wrong");
+  health.report_ok("store", Time());
+
+  health.report_warning("configuration", why, Time());
+
+  EXPECT_EQ(health.state(), State::Ok);
+  EXPECT_EQ(health.components().front().code, "HF6001");
+  EXPECT_EQ(health.components().front().reason, "the file is wrong");
+}
+
 }  // namespace
 }  // namespace holdfast::health

@@ -86,9 +86,15 @@ void drop_other_key(v1::CertAuthority& authority) {
 }
 
 Status does_not_fit(std::string_view action, const v1::CertAuthority& authority) {
-  const std::string phase = v1::RotationPhase_Name(authority.phase());
+  if (authority.phase() == v1::ROTATION_PHASE_NONE) {
+    return coded(absl::StatusCode::kFailedPrecondition, "HF5020",
+                 fmt::format("cannot {}: no rotation is under way", action));
+  }
+  std::string phase = v1::RotationPhase_Name(authority.phase());
+  phase = phase.substr(phase.rfind('_') + 1);
+  std::ranges::transform(phase, phase.begin(), [](char c) { return c | 0x20; });
   return coded(absl::StatusCode::kFailedPrecondition, "HF5020",
-               fmt::format("the authority's rotation cannot {} in {}", action, phase));
+               fmt::format("cannot {}: a rotation is in its phase {}", action, phase));
 }
 
 Status would_cut_off(const std::vector<std::string>& names) {

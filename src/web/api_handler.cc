@@ -6,6 +6,12 @@
 namespace holdfast::web {
 namespace {
 
+api::Presented presented_by(const net::HttpRequest& request) {
+  return {.chain_pem = request.peer.chain_pem,
+          .source = request.peer.source,
+          .local = request.peer.local};
+}
+
 std::optional<WallTime> expiry_of(const api::Caller& caller) {
   if (caller.expires == WallTime{}) return std::nullopt;  // whoever has no certificate
   return caller.expires;
@@ -15,9 +21,7 @@ std::optional<WallTime> expiry_of(const api::Caller& caller) {
 
 asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
                                                       const net::HttpRequest& request) {
-  const api::Presented presented{.chain_pem = request.peer.chain_pem,
-                                 .source = request.peer.source,
-                                 .local = request.peer.local};
+  const api::Presented presented = presented_by(request);
   Result<api::Caller> caller = backend_.admit(presented, verb_of(route.endpoint));
   net::HttpResponse response;
   if (caller.ok()) {
@@ -107,7 +111,12 @@ ApiHandler::Answer ApiHandler::watch(const net::HttpRequest& request, api::Calle
   }
   // A head alone is no watch.
   if (request.method == "HEAD") co_return net::HttpResponse{.content_type = "text/event-stream"};
-  co_return watches_.open(allowed, expiry_of(caller));
+  api::AdmittedWatch admitted{
+      .presented = presented_by(request), .asked = wanted, .allowed = allowed.kinds};
+  co_return watches_.open(allowed, {.expires = expiry_of(caller),
+                                    .still_allowed = [this, admitted = std::move(admitted)] {
+                                      return backend_.still_allowed(admitted);
+                                    }});
 }
 
 template <typename Response, typename Request>

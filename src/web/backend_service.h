@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "api/gate.h"
+#include "api/watch_access.h"
 #include "base/result.h"
 #include "events/watch_request.h"
 #include "holdfast/v1/api.pb.h"
@@ -36,6 +37,8 @@ struct Backend {
   // authorise_watch
   std::function<Result<events::WatchRequest>(const api::Caller&, const events::WatchRequest&)>
       authorise_watch;
+  // still_allowed() of watch_access.h
+  std::function<Status(const api::AdmittedWatch&)> still_allowed;
   // The store's revision now, for a watcher that knows of one the fan-out has not seen yet.
   std::function<asio::awaitable<Result<int64_t>>()> latest_revision;
 

@@ -26,8 +26,8 @@ Status expired() {
 // Shared by the response that carries it: a response that is never sent still gives it back.
 class WatchHandler::Watcher {
  public:
-  Watcher(WatchHandler& owner, events::WatcherId id, std::optional<WallTime> expires)
-      : owner_(owner), id_(id), expires_(expires), woken_(owner.loop_) {
+  Watcher(WatchHandler& owner, events::WatcherId id, Lawful lawful)
+      : owner_(owner), id_(id), lawful_(std::move(lawful)), woken_(owner.loop_) {
     owner_.watchers_.emplace(id, this);
     owner_.count_.add(1);
   }
@@ -52,12 +52,20 @@ class WatchHandler::Watcher {
     co_return std::exchange(due_, false);
   }
   events::WatcherId id() const { return id_; }
-  bool has_expired(WallTime now) const { return expires_ && now >= *expires_; }
+  bool has_expired(WallTime now) const { return lawful_.expires && now >= *lawful_.expires; }
+  // Why it has to end; OK if it has not.
+  const Status& verdict() const { return verdict_; }
+  void judge(bool changed, WallTime now) {
+    if (has_expired(now)) verdict_ = expired();
+    if (verdict_.ok() && changed) verdict_ = lawful_.still_allowed();
+    if (!verdict_.ok()) wake();
+  }
 
  private:
   WatchHandler& owner_;
   events::WatcherId id_;
-  std::optional<WallTime> expires_;
+  Lawful lawful_;
+  Status verdict_;
   asio::steady_timer woken_;
   bool due_ = false;
 };
@@ -81,15 +89,14 @@ WatchHandler::~WatchHandler() {
   HF_CHECK(watchers_.empty(), "watches end before their handler");
 }
 
-Result<net::HttpResponse> WatchHandler::open(const events::WatchRequest& request,
-                                             std::optional<WallTime> expires) {
+Result<net::HttpResponse> WatchHandler::open(const events::WatchRequest& request, Lawful lawful) {
   if (shut_down_) return *shut_down_;
   if (watchers_.size() >= options_.max_watchers) {
     refused_.add();
     return absl::ResourceExhaustedError("too many watches over HTTP; try again later");
   }
   TRY(const events::WatcherId id, fan_out_.add(request));
-  const auto watcher = std::make_shared<Watcher>(*this, id, expires);
+  const auto watcher = std::make_shared<Watcher>(*this, id, std::move(lawful));
   net::HttpResponse response;
   response.content_type = "text/event-stream";
   response.headers.emplace_back("Cache-Control", "no-store");
@@ -108,6 +115,7 @@ asio::awaitable<Status> WatchHandler::send_due(Watcher& watcher, net::HttpSink& 
   for (;;) {
     if (shut_down_) co_return *shut_down_;
     if (watcher.has_expired(clock_.wall_now())) co_return expired();
+    if (!watcher.verdict().ok()) co_return watcher.verdict();
     const events::Taken taken = fan_out_.take(watcher.id());
     if (const auto* closed = std::get_if<events::Closed>(&taken)) co_return closed->why;
     const auto* message = std::get_if<std::shared_ptr<const events::Message>>(&taken);
@@ -141,6 +149,11 @@ void WatchHandler::wake(const std::vector<events::WatcherId>& ids) {
     const auto found = watchers_.find(id);
     if (found != watchers_.end()) found->second->wake();
   }
+}
+
+void WatchHandler::end_unlawful(bool changed) {
+  const WallTime now = clock_.wall_now();
+  for (const auto& [id, watcher] : watchers_) watcher->judge(changed, now);
 }
 
 void WatchHandler::shut_down(Status why) {

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,10 +41,17 @@ class WatchHandler {
   // Requires: every stream it gave out has ended.
   ~WatchHandler();
 
-  // The response that streams it, until `expires` of the caller's identity if there is one; fails
-  // as FanOut::add() does. Requires: the caller may watch all of `request`.
-  Result<net::HttpResponse> open(const events::WatchRequest& request,
-                                 std::optional<WallTime> expires);
+  // Until when, and as long as what, a watch goes on.
+  struct Lawful {
+    std::optional<WallTime> expires{};      // of the caller's identity, if it has one
+    std::function<Status()> still_allowed;  // asked when permissions may have changed
+  };
+  // The response that streams it; fails as FanOut::add() does. Requires: the caller may watch all
+  // of `request`.
+  Result<net::HttpResponse> open(const events::WatchRequest& request, Lawful lawful);
+  // Ends the watches whose identity has expired, and, if permissions `changed`, those that are no
+  // longer allowed.
+  void end_unlawful(bool changed);
   // Lets these watchers take what is due to them; ids of others are ignored.
   void wake(const std::vector<events::WatcherId>& ids);
   // Ends every stream with `why` and refuses new ones.

@@ -46,6 +46,8 @@ class WebServer {
   }
   // Watchers of the fan-out that have something due; ids of others are ignored.
   void wake(const std::vector<events::WatcherId>& ids) { watches_.wake(ids); }
+  // As WatchHandler::end_unlawful().
+  void end_unlawful(bool changed) { watches_.end_unlawful(changed); }
   asio::awaitable<void> stop();
   size_t watcher_count() const { return watches_.size(); }
 

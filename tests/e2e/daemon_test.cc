@@ -278,6 +278,7 @@ TEST(Daemon, AWrongFileAtSighupChangesNothingAndShows) {
   std::ofstream(file) << "version: 1\nlog: {level: loud}\n";
   controller.hang_up();
   EXPECT_TRUE(eventually([&] { return readyz().body.contains("HF6001"); }, 10s)) << readyz().body;
+  EXPECT_EQ(readyz().status, 200) << "the old configuration works: no reason to send clients away";
   EXPECT_EQ(controller.cli({"apply", "-f", "-"}, service_yaml("web")).exit_code, 0);
 
   std::ofstream(file) << "version: 1\nlog: {level: warn}\n";

@@ -101,6 +101,13 @@ void RunningWebServer::pass(Duration time) {
   });
 }
 
+void RunningWebServer::revoke(const Status& why) {
+  on_loop([&] {
+    verdict_ = why;
+    server_.end_unlawful(true);
+  });
+}
+
 void RunningWebServer::set_expiry(WallTime expires) {
   on_loop([&] { expires_ = expires; });
 }
@@ -186,6 +193,7 @@ web::Backend RunningWebServer::make_backend() {
   backend.authorise_watch = [](const api::Caller&, const events::WatchRequest& request) {
     return Result<events::WatchRequest>(request);
   };
+  backend.still_allowed = [this](const api::AdmittedWatch&) { return verdict_; };
   backend.latest_revision = [this] { return ready<int64_t>(revision_); };
   backend.status = [](api::Caller, v1::GetStatusRequest) {
     v1::GetStatusResponse response;

@@ -36,6 +36,8 @@ class RunningWebServer {
   void pass(Duration time);
   // The certificate of callers from now on ends then.
   void set_expiry(WallTime expires);
+  // Watches that run are no longer allowed, for this reason.
+  void revoke(const Status& why);
   size_t watcher_count();
   void stop();
 
@@ -53,6 +55,7 @@ class RunningWebServer {
   std::map<std::string, v1::Resource> resources_;  // by kind/name
   int64_t revision_ = 1;
   WallTime expires_{};
+  Status verdict_;
   Duration passed_{};
   events::FanOut fan_out_;
   health::Health health_{{}};

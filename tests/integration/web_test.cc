@@ -195,6 +195,18 @@ TEST_F(Web, AWatchEndsWithItsCallersCertificate) {
   EXPECT_TRUE(client.is_closed());
 }
 
+TEST_F(Web, AWatchEndsWhenItIsNoLongerAllowed) {
+  RunningWebServer server;
+  HttpClient client(server.listen(socket()));
+  start_watch(client, "kind=service");
+
+  server.revoke(coded(absl::StatusCode::kUnauthenticated, "HF5012", "this user was disabled"));
+
+  EXPECT_THAT(client.read_until("event: end"), HasSubstr("event: end"));
+  EXPECT_THAT(client.read_until("\n\n"), HasSubstr("HF5012"));
+  EXPECT_TRUE(client.is_closed());
+}
+
 TEST_F(Web, WatchesHaveALimit) {
   RunningWebServer server({.watches = {.max_watchers = 1}});
   const std::string address = server.listen(socket());
