@@ -43,15 +43,15 @@ Result<Prepared> prepare(const NodeRole& role) {
   node::NodeOptions options;
   options.folder = role.data_dir + "/identity";
   TRY(node::LoadedNode loaded, node::load_node(options.folder));
+  if (loaded.held.who.role != role.role) {
+    return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
+                 fmt::format("{} holds the identity of {}, and this is the role {}",
+                             quoted(options.folder, 256), identity::to_string(loaded.held.who),
+                             identity::to_string(role.role)));
+  }
   TRY(store::FileLock lock, store::FileLock::acquire(role.data_dir + "/node"));
   Prepared made{
       .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
-  if (made.held.who.role != role.role) {
-    return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
-                 fmt::format("{} holds the identity of {}, and this is the role {}",
-                             quoted(made.options.folder, 256), identity::to_string(made.held.who),
-                             identity::to_string(role.role)));
-  }
   made.options.servers = role.servers;
   if (role.servers.empty() && !loaded.server.empty()) made.options.servers = {loaded.server};
   if (made.options.servers.empty()) {

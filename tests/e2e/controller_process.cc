@@ -1,6 +1,8 @@
 #include "e2e/controller_process.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -72,7 +74,13 @@ bool ControllerProcess::ready() const {
   const std::string path = socket();
   HF_CHECK(path.size() < sizeof(local.sun_path), "the socket's path fits its address");
   std::ranges::copy(path, local.sun_path);
-  return accepts(AF_UNIX, local);
+  // The last listener to open, unless the test has it elsewhere.
+  sockaddr_in health{};
+  health.sin_family = AF_INET;
+  health.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  health.sin_port = htons(health_port_);
+  const bool ours = std::ranges::find(arguments_, health_server()) != arguments_.end();
+  return accepts(AF_UNIX, local) && (!ours || accepts(AF_INET, health));
 }
 
 std::string ControllerProcess::on_loopback(uint16_t port) {
