@@ -42,6 +42,7 @@ void reseal(const OpenedCopy& opened) {
   ToSeal again{.owner = {}, .saved = opened.saved, .kinds = {}};
   for (const OpenedKind& kind : opened.kinds) {
     KindToSeal& to = again.kinds.emplace_back(KindToSeal{.kind = kind.kind,
+                                                         .with_secrets = kind.with_secrets,
                                                          .generation = kind.generation,
                                                          .revision = kind.revision,
                                                          .as_of = kind.as_of,

@@ -61,6 +61,7 @@ v1::CacheCopyHeader header_of(const ToSeal& copy) {
   for (const KindToSeal& kind : copy.kinds) {
     v1::CacheCopyKind& row = *header.add_kinds();
     row.set_kind(std::string(resource::info(kind.kind).name));
+    row.set_with_secrets(kind.with_secrets);
     row.set_generation(kind.generation);
     row.set_revision(kind.revision);
     *row.mutable_as_of() = resource::to_proto(kind.as_of);
@@ -153,6 +154,7 @@ Result<Layout> read_layout(std::string_view sealed, const CopyOwner& owner,
 Result<OpenedKind> read_kind(const v1::CacheCopyKind& row, resource::Kind kind,
                              std::string_view part) {
   OpenedKind opened{.kind = kind,
+                    .with_secrets = row.with_secrets(),
                     .generation = row.generation(),
                     .revision = row.revision(),
                     .as_of = resource::to_wall_time(row.as_of()),

@@ -40,6 +40,7 @@ struct CopyLimits {
 
 struct KindToSeal {
   resource::Kind kind{};
+  bool with_secrets = false;
   uint64_t generation = 0;
   int64_t revision = 0;
   WallTime as_of{};
@@ -48,6 +49,7 @@ struct KindToSeal {
 
 struct OpenedKind {
   resource::Kind kind{};
+  bool with_secrets = false;
   uint64_t generation = 0;
   int64_t revision = 0;
   WallTime as_of{};

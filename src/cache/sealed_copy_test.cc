@@ -32,6 +32,7 @@ struct Sample {
     return {.owner = kOwner,
             .saved = WallTime(std::chrono::milliseconds(5'000)),
             .kinds = {{.kind = Kind::Agent,
+                       .with_secrets = true,
                        .generation = 3,
                        .revision = 40,
                        .as_of = WallTime(std::chrono::milliseconds(4'000)),
@@ -87,6 +88,8 @@ TEST(SealedCopy, OpensAsItWasSealed) {
   EXPECT_EQ(opened.saved, WallTime(std::chrono::milliseconds(5'000)));
   ASSERT_EQ(opened.kinds.size(), 3u);
   EXPECT_EQ(opened.kinds[0].kind, Kind::Agent);
+  EXPECT_TRUE(opened.kinds[0].with_secrets);
+  EXPECT_FALSE(opened.kinds[1].with_secrets);
   EXPECT_EQ(opened.kinds[0].generation, 3u);
   EXPECT_EQ(opened.kinds[0].revision, 40);
   EXPECT_EQ(opened.kinds[0].as_of, WallTime(std::chrono::milliseconds(4'000)));
