@@ -35,7 +35,7 @@ CacheOptions in_order(CacheOptions options) {
 
 Cache::Cache(CacheOptions options)
     : options_(in_order(std::move(options))),
-      published_(std::make_unique<const Snapshot>(), options_.published),
+      published_(std::make_unique<Snapshot>(), options_.published),
       fan_out_(options_.fan_out, watch_kinds(options_.kinds)),
       retry_(options_.max_backoff, options_.seed) {
   kinds_.reserve(options_.kinds.size());
@@ -113,7 +113,7 @@ void Cache::stream_ended(const Status& why, Moment now) {
     kind.confirmed = false;
     if (why.code() == absl::StatusCode::kOutOfRange) kind.resumable = false;
     if (kind.live()) {
-      next_.kinds[index(kind)].as_of = now.wall;
+      view(kind).as_of = now.wall;
       kind.stale_at = now.time + kind.policy.max_staleness;
       set_source(kind, Source::Stale, {"HF1201", reason}, now);
     } else if (kind.why.code == "HF1206" || kind.why.code == "HF1201") {
@@ -131,8 +131,8 @@ void Cache::stream_ended(const Status& why, Moment now) {
 // A stream that moves, or that cannot go on from where the last one ended, is opened again at once,
 // unless it does that all the time.
 bool Cache::may_hurry(const Status& why) {
-  const bool asked = why.code() == absl::StatusCode::kAborted ||
-                     why.code() == absl::StatusCode::kOutOfRange;
+  const bool asked =
+      why.code() == absl::StatusCode::kAborted || why.code() == absl::StatusCode::kOutOfRange;
   return asked && rushed_++ < kMaxRushed;
 }
 
@@ -142,8 +142,8 @@ Status Cache::on_init(const v1::Event& init, Moment now) {
   for (KindState& kind : kinds_) {
     kind.confirmed = contains(confirmed, watch_kind(kind.policy));
     if (kind.confirmed || !options_.strict) continue;
-    return absl::FailedPreconditionError(fmt::format(
-        "the server does not offer kind {}", resource::info(kind.policy.kind).name));
+    return absl::FailedPreconditionError(
+        fmt::format("the server does not offer kind {}", resource::info(kind.policy.kind).name));
   }
   phase_ = Phase::Live;
   live_since_ = now.time;
@@ -169,14 +169,13 @@ void Cache::begin(Moment now) {
     if (!kind.confirmed) {
       drop(kind, now);
     } else if (kind.resumable) {
-      next_.kinds[index(kind)].generation = generation_;
+      view(kind).generation = generation_;
       set_source(kind, Source::Cache, {}, now);
       changed_ = true;
     } else {
       load(kind, /*together=*/true, now);
     }
   }
-  if (resumed) settle_fan_out(/*anew=*/false, now);
   swap_in(now);
   fetch_more();
 }
@@ -204,6 +203,7 @@ std::optional<Time> Cache::next_deadline() const {
     consider(kind.stale_at);
     if (phase_ == Phase::Live) consider(kind.retry_at);
   }
+  consider(reclaim_at_);
   if (unsaved_ && saved_) consider(*saved_ + options_.save_every);
   return earliest;
 }

@@ -16,7 +16,8 @@ bool is_change(const v1::Event& event) {
 }
 
 Change to_change(v1::Event& event) {
-  Change change{.name = event.resource().metadata().name(), .revision = event.revision(), .put = {}};
+  Change change{
+      .name = event.resource().metadata().name(), .revision = event.revision(), .put = {}};
   if (event.type() != v1::EVENT_TYPE_PUT) return change;
   event.mutable_resource()->mutable_metadata()->set_revision(event.revision());
   change.put = std::make_shared<const v1::Resource>(std::move(*event.mutable_resource()));
@@ -42,10 +43,12 @@ Status Cache::on_events(v1::WatchResponse& message, int from, Moment now) {
   newest_ = last;
   unpublished_ = true;  // every table is now whole up to here, whatever the events are of
   std::vector<events::Event> seen;
-  for (int i = from; i < message.events_size(); ++i) on_event(*message.mutable_events(i), seen, now);
+  for (int i = from; i < message.events_size(); ++i)
+    on_event(*message.mutable_events(i), seen, now);
+  const bool begun = swap_in(now);
   fetch_more();
   publish(now);
-  if (settle_fan_out(/*anew=*/false, now) || !fan_out_.initialised()) return absl::OkStatus();
+  if (begun || !fan_out_.initialised()) return absl::OkStatus();
   if (!seen.empty()) wake(fan_out_.append(std::move(seen), now.time));
   fan_out_.note_latest(newest_);
   return absl::OkStatus();
@@ -93,11 +96,11 @@ void Cache::on_event(v1::Event& event, std::vector<events::Event>& seen, Moment 
 // begin at that is older than the page.
 void Cache::apply(KindState& kind, const Change& change, std::vector<events::Event>& seen,
                   Moment now) {
-  Table& table = next_.kinds[index(kind)].items;
+  Table& table = view(kind).items;
   if (change.put && table.size() >= options_.max_items && table.find(change.name) == nullptr) {
     return fetch_failed(kind,
-                        absl::ResourceExhaustedError(fmt::format(
-                            "more than {} resources of one kind", options_.max_items)),
+                        absl::ResourceExhaustedError(
+                            fmt::format("more than {} resources of one kind", options_.max_items)),
                         now);
   }
   const bool applied = apply_change(table, kind.coverage, change);

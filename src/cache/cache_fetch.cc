@@ -29,12 +29,13 @@ bool means_empty(resource::Kind kind, const Status& why) {
 void Cache::load(KindState& kind, bool together, Moment now) {
   kind.stop_loading();
   kind.together = together;
-  const int64_t shown = kind.stale_at ? next_.kinds[index(kind)].revision : 0;
+  const int64_t shown = kind.stale_at ? view(kind).revision : 0;
   kind.load.emplace(kind.policy.kind, LoadLimits{.max_items = options_.max_items,
                                                  .max_held_events = options_.max_held_events,
                                                  .not_before = std::max(newest_, shown)});
-  if (kind.why.code == "HF1201") set_source(kind, kind.source, {"HF1206", "it is loading"}, now);
-  if (kind.why.code == "HF1206") set_source(kind, kind.source, {"HF1206", "it is loading"}, now);
+  if (kind.why.code == "HF1201" || kind.why.code == "HF1206") {
+    set_source(kind, kind.source, {"HF1206", "it is loading"}, now);
+  }
 }
 
 void Cache::fetch_more() {
@@ -65,48 +66,46 @@ Actions Cache::on_page(uint64_t fetch, Result<v1::ListResponse> page, Moment now
 }
 
 void Cache::page_arrived(KindState& kind, Result<v1::ListResponse> page, Moment now) {
+  Status status = absl::OkStatus();
   if (page.ok()) {
-    const Status status = kind.load->add_page(*std::move(page));
-    if (!status.ok()) return fetch_failed(kind, status, now);
+    status = kind.load->add_page(*std::move(page));
   } else if (means_empty(kind.policy.kind, page.status())) {
     kind.load->add_nothing();
   } else {
-    return fetch_failed(kind, page.status(), now);
+    status = page.status();
   }
-  if (!kind.load->done()) return;
-  if (kind.together) return swap_in(now);
-  generation_ += 1;
-  swap_one(kind, now);
-  settle_fan_out(/*anew=*/false, now);
+  if (!status.ok()) fetch_failed(kind, status, now);
+  if (kind.load && kind.load->done() && !kind.together) {
+    generation_ += 1;
+    swap_one(kind, now);
+  }
+  swap_in(now);
 }
 
 // Its failure is its own: others go on, and are not waited for.
 void Cache::fetch_failed(KindState& kind, const Status& why, Moment now) {
   stats_.fetches_failed += 1;
-  const bool together = kind.load && kind.together;
   kind.stop_loading();
   kind.resumable = false;
   kind.restarts = 0;
   kind.retry_at = now.time + (is_lasting(why) ? kind.retry.slow() : kind.retry.next());
   set_source(kind, Source::Upstream,
              {"HF1203", fmt::format("the fetch failed: {}", split_reason(why).message)}, now);
-  if (together) swap_in(now);
 }
 
-void Cache::swap_in(Moment now) {
+// True if derived watchers were told to begin again.
+bool Cache::swap_in(Moment now) {
   const auto is_part = [](const KindState& kind) { return kind.load && kind.together; };
-  if (std::ranges::any_of(kinds_, [&](const KindState& kind) {
-        return is_part(kind) && !kind.load->done();
-      })) {
-    return;
+  const bool waits = std::ranges::any_of(
+      kinds_, [&](const KindState& kind) { return is_part(kind) && !kind.load->done(); });
+  if (!waits) {
+    first_try_over_ = true;
+    if (std::ranges::any_of(kinds_, is_part)) generation_ += 1;
+    for (KindState& kind : kinds_) {
+      if (is_part(kind)) swap_one(kind, now);
+    }
   }
-  first_try_over_ = true;
-  const bool any = std::ranges::any_of(kinds_, is_part);
-  if (any) generation_ += 1;
-  for (KindState& kind : kinds_) {
-    if (is_part(kind)) swap_one(kind, now);
-  }
-  settle_fan_out(/*anew=*/any, now);
+  return settle_fan_out(now);
 }
 
 void Cache::swap_one(KindState& kind, Moment now) {
@@ -114,9 +113,9 @@ void Cache::swap_one(KindState& kind, Moment now) {
   stats_.events_skipped += kind.load->skipped();
   stats_.swaps += 1;
   Items items = kind.load->take();
-  KindView& view = next_.kinds[index(kind)];
-  view.items = std::move(items.table);
-  view.generation = generation_;
+  KindView& seen = view(kind);
+  seen.items = std::move(items.table);
+  seen.generation = generation_;
   kind.coverage = std::move(items.coverage);
   kind.stop_loading();
   kind.resumable = true;

@@ -14,6 +14,10 @@
 namespace holdfast::cache {
 namespace {
 
+constexpr size_t kReclaimedAtOnce = 4'096;
+constexpr Duration kReclaimSoon = std::chrono::milliseconds(1);
+constexpr Duration kReclaimLater = std::chrono::milliseconds(100);
+
 std::string_view name_of(Source source) {
   switch (source) {
     case Source::Cache:
@@ -41,10 +45,10 @@ Actions Cache::restored(std::vector<KindCopy> copies, Moment now) {
     KindState* kind = find(resource::info(copy.kind).name);
     if (kind == nullptr || kind->policy.with_secrets != copy.with_secrets) continue;
     if (copy.items.size() > options_.max_items) continue;
-    KindView& view = next_.kinds[index(*kind)];
-    view.items = std::move(copy.items);
-    view.revision = copy.revision;
-    view.as_of = copy.as_of;
+    KindView& seen = view(*kind);
+    seen.items = std::move(copy.items);
+    seen.revision = copy.revision;
+    seen.as_of = copy.as_of;
     kind->stale_at = now.time + kind->policy.max_staleness;
     set_source(*kind, Source::Stale,
                {"HF1205", fmt::format("it is from disk, of {}", to_rfc3339(copy.as_of))}, now);
@@ -58,7 +62,7 @@ void Cache::set_source(KindState& kind, Source source, Explanation why, Moment n
   if (kind.source != source) kind.since = now.wall;
   kind.source = source;
   kind.why = std::move(why);
-  next_.kinds[index(kind)].source = source;
+  view(kind).source = source;
   unpublished_ = true;
   changed_ = true;
 }
@@ -69,8 +73,8 @@ void Cache::drop(KindState& kind, Moment now) {
   kind.resumable = false;
   kind.stale_at.reset();
   kind.coverage = {};
-  const bool had_table = next_.kinds[index(kind)].as_of != WallTime{};
-  next_.kinds[index(kind)] = {};
+  const bool had_table = view(kind).as_of != WallTime{};
+  view(kind) = {};
   unsaved_ |= had_table;
   unpublished_ |= had_table;
   set_source(kind, Source::Upstream, {"HF1202", "the server does not offer this kind"}, now);
@@ -93,12 +97,12 @@ void Cache::expire(Moment now) {
                       "the cache is older than its bound; its own stream is down"));
 }
 
-// Watchers may rely on the live kinds. They go on undisturbed if these are the same as before and
-// were not loaded anew. True if they were told to begin again.
-bool Cache::settle_fan_out(bool anew, Moment now) {
-  const bool same = std::ranges::all_of(
-      kinds_, [](const KindState& kind) { return kind.fanned == kind.live(); });
-  if (same && !anew) return false;
+// Watchers may rely on the live kinds, and go on undisturbed as long as these are the same. True if
+// they were told to begin again.
+bool Cache::settle_fan_out(Moment now) {
+  const bool same =
+      std::ranges::all_of(kinds_, [](const KindState& kind) { return kind.fanned == kind.live(); });
+  if (same) return false;
   publish(now);
   if (fan_out_.initialised()) {
     reset_fan_out(absl::AbortedError("the cache begins anew; watch again"));
@@ -127,15 +131,27 @@ void Cache::publish(Moment now) {
   unpublished_ = false;
   for (const KindState& kind : kinds_) {
     if (!kind.live()) continue;
-    KindView& view = next_.kinds[index(kind)];
-    view.revision = newest_;
-    view.as_of = now.wall;
+    KindView& seen = view(kind);
+    seen.revision = newest_;
+    seen.as_of = now.wall;
   }
-  published_.publish(std::make_unique<const Snapshot>(next_));
+  published_.publish(std::make_unique<Snapshot>(next_));
+}
+
+// A large table is freed a slice at a time, between other work.
+void Cache::reclaim(Moment now) {
+  const auto left = published_.reclaim(kReclaimedAtOnce);
+  reclaim_at_.reset();
+  if (left.unread > 0) {
+    reclaim_at_ = now.time + kReclaimSoon;
+  } else if (left.read > 0) {
+    reclaim_at_ = now.time + kReclaimLater;
+  }
 }
 
 Actions Cache::finish(Moment now) {
   publish(now);
+  reclaim(now);
   if (!woken_.empty()) actions_.emplace_back(Wake{std::exchange(woken_, {})});
   if (std::exchange(changed_, false)) actions_.emplace_back(Changed{});
   if (unsaved_ && (!saved_ || now.time >= *saved_ + options_.save_every)) {
