@@ -31,6 +31,10 @@
 
 namespace holdfast::cache {
 
+// What a cache asks for, to have what `policy` says.
+events::WatchKind watch_kind(const KindPolicy& policy);
+
+// Belongs to one loop; views of published() (snapshot.h) are for every thread.
 class Cache {
  public:
   explicit Cache(CacheOptions options);
@@ -71,36 +75,38 @@ class Cache {
   v1::WatchRequest watch_request() const;
   void fail_stream(const Status& why, Moment now);
   void stream_ended(const Status& why, Moment now);
-  bool at_once(const Status& why, Moment now);
+  bool may_hurry(const Status& why);
   Status on_init(const v1::Event& init, Moment now);
-  void resume(Moment now);
-  void begin_anew(Moment now);
+  void begin(Moment now);
 
   // Events.
   Status on_events(v1::WatchResponse& message, int from, Moment now);
-  Status check_order(const v1::WatchResponse& message, int from) const;
+  Result<int64_t> check_order(const v1::WatchResponse& message, int from) const;
   void on_event(v1::Event& event, std::vector<events::Event>& seen, Moment now);
-  void apply(KindState& kind, Change change, std::vector<events::Event>& seen);
+  void apply(KindState& kind, const Change& change, std::vector<events::Event>& seen, Moment now);
 
   // Fetches.
-  void load(KindState& kind, bool together);
+  void load(KindState& kind, bool together, Moment now);
   void fetch_more();
   void page_arrived(KindState& kind, Result<v1::ListResponse> page, Moment now);
   void fetch_failed(KindState& kind, const Status& why, Moment now);
-  void swap_in(Moment now);
+  bool swap_in(Moment now);
   void swap_one(KindState& kind, Moment now);
-  void retry_due(Moment now);
+  void retry_fetches(Moment now);
 
   // What everyone else sees.
   void set_source(KindState& kind, Source source, Explanation why, Moment now);
+  void drop(KindState& kind, Moment now);
   void expire(Moment now);
+  bool settle_fan_out(Moment now);
   void reset_fan_out(const Status& why);
-  void init_fan_out();
-  void publish();
+  void wake(std::vector<events::WatcherId> watchers);
+  void publish(Moment now);
+  void reclaim(Moment now);
   Actions finish(Moment now);
 
   KindState* find(std::string_view kind_name);
-  KindState* find_fetch(uint64_t fetch);
+  KindView& view(const KindState& kind) { return next_.of(kind.policy.kind); }
 
   const CacheOptions options_;
   std::vector<KindState> kinds_;  // in the order of Kind
@@ -124,6 +130,7 @@ class Cache {
   bool changed_ = false;
   bool unsaved_ = false;
   std::optional<Time> saved_;
+  std::optional<Time> reclaim_at_;  // of tables that are no longer read
   Actions actions_;
   std::vector<events::WatcherId> woken_;
   CacheStats stats_;

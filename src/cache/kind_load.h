@@ -21,13 +21,12 @@ struct Change {
   Shared put;  // null: deleted
 };
 
-// A table and how old each of its names can be.
+// False, and nothing is done, if a page has shown what the change says already.
+bool apply_change(Table& table, const Coverage& coverage, const Change& change);
+
 struct Items {
   Table table;
   Coverage coverage;
-
-  // False if a page has shown what the change says already.
-  bool apply(const Change& change);
 };
 
 struct LoadLimits {
@@ -52,11 +51,13 @@ class KindLoad {
   const std::string& next_page_token() const { return next_page_token_; }
   // Requires: done().
   Items take();
+  // Of the changes kept: how many a page had shown, and how many were news.
   size_t skipped() const { return skipped_; }
   size_t applied() const { return applied_; }
 
  private:
   Status add_items(v1::ListResponse& page, int64_t revision);
+  void apply(const Change& change);
   void finish();
 
   resource::Kind kind_;

@@ -27,6 +27,12 @@ struct KindState {
   // Whether a stream is followed right now.
   bool live() const { return source == Source::Cache; }
 
+  void stop_loading() {
+    load.reset();
+    fetch = 0;
+    retry_at.reset();
+  }
+
   KindPolicy policy;
   Source source = Source::Upstream;
   Explanation why;
@@ -35,6 +41,7 @@ struct KindState {
   // keeps it so. Survives the stream's end, but not a stream that begins anew.
   bool resumable = false;
   bool confirmed = false;        // by the stream that is open
+  bool fanned = false;           // derived watchers may follow it
   Coverage coverage;             // of the table that is read
   std::optional<Time> stale_at;  // when Stale becomes Upstream
 
