@@ -110,6 +110,37 @@ TEST_F(ListingsTest, PagesHaveLimits) {
   EXPECT_THAT(page(5).resources_size(), 2) << "a page ends early when it is large";
 }
 
+TEST_F(ListingsTest, APageEndsWhereItsRevisionDoes) {
+  for (const char* name : {"a", "b", "c", "d"}) put(name);
+  Coverage pages;
+  pages.add("a", "b", 20, /*exact=*/true);
+  pages.add_last("c", 30);
+  view_.ahead = std::make_shared<const Coverage>(pages);
+
+  const v1::ListResponse first = page(5);
+  const v1::ListResponse second = page(5, first.next_page_token());
+
+  EXPECT_THAT(names(first), ElementsAre("a", "b"));
+  EXPECT_EQ(first.page_revision(), 20);
+  EXPECT_EQ(first.up_to(), "b");
+  EXPECT_THAT(names(second), ElementsAre("c", "d"));
+  EXPECT_EQ(second.page_revision(), 30);
+  EXPECT_EQ(second.up_to(), "") << "it tells of all that follow";
+  EXPECT_EQ(second.revision(), 14);
+}
+
+TEST_F(ListingsTest, SaysUpToWhichNameAPageTells) {
+  put("a", "x");
+  put("b", "y");
+  put("c", "x");
+  (*request_.mutable_labels())["zone"] = "x";
+
+  const v1::ListResponse first = page(1);
+
+  EXPECT_EQ(first.up_to(), "a");
+  EXPECT_EQ(page(1, first.next_page_token()).up_to(), "");
+}
+
 TEST_F(ListingsTest, RefusesTokensItNeverGave) {
   put("a");
   for (const char* token : {"x", "7", "7:", ":a", "seven:a", "99999999999999999999:a"}) {
