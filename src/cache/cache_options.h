@@ -45,7 +45,7 @@ struct CacheOptions {
   size_t max_held_events = 16'384;
   int max_restarts = 3;
   size_t max_items = 1'000'000;  // of a kind; beyond it the kind has failed
-  Duration save_every = std::chrono::minutes(1);
+  Duration save_every = std::chrono::seconds(30);
   uint64_t seed = 1;
   events::FanOutOptions fan_out = {};
   PublishedOptions published = {};

@@ -63,7 +63,7 @@ void Listings::fill(v1::ListResponse& response, const Listing& listing, const As
   const Told told = told_after(listing.view, after);
   response.set_page_revision(told.revision);
   response.set_up_to(told.up_to);
-  const auto is_full = [&, bytes = size_t{0}](const v1::Resource& added) mutable {
+  auto is_full = [&, bytes = size_t{0}](const v1::Resource& added) mutable {
     bytes += added.ByteSizeLong();
     return response.resources_size() >= page_size || bytes >= options_.max_page_bytes;
   };
