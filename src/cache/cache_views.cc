@@ -135,6 +135,7 @@ void Cache::publish(Moment now) {
     seen.as_of = now.wall;
     if (seen.ahead && seen.ahead->newest() <= newest_) seen.ahead.reset();
   }
+  stats_.publishes += 1;
   published_.publish(std::make_unique<Snapshot>(next_));
 }
 
