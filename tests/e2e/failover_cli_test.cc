@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -30,8 +31,8 @@ class FailoverCli : public testing::Test {
   }
 
   ProgramOutcome holdfast(Arguments arguments, std::string input = "") {
-    arguments.insert(arguments.begin(),
-                     {HF_BIN_DIR "/holdfast", "--profile", folder_.path().string()});
+    arguments.insert(arguments.begin(), {HF_BIN_DIR "/holdfast", "--profile",
+                                         folder_.path().string(), "--timeout", "6"});
     return run_program({.arguments = std::move(arguments), .input = std::move(input)});
   }
 
@@ -59,21 +60,24 @@ class FailoverCli : public testing::Test {
 };
 
 TEST_F(FailoverCli, EveryCommandSucceedsWhileControllersFailOneAfterAnother) {
-  using Fault = std::function<void(const Half&)>;
+  struct Fault {
+    Half half;
+    std::function<void(const Half&)> strike;
+    Duration lasts;  // longer than a command waits, if it is one to wait for
+  };
   const std::vector<Fault> faults = {
-      [](const Half& half) { half.controller.kill(); },
-      [](const Half& half) { half.controller.freeze(); },
-      [](const Half& half) { half.lose_store(); },
+      {pair_.a(), [](const Half& half) { half.controller.kill(); }, 1s},
+      {pair_.b(), [](const Half& half) { half.controller.freeze(); }, 7s},
+      {pair_.a(), [](const Half& half) { half.lose_store(); }, 7s},
+      {pair_.b(), [](const Half& half) { half.controller.kill(); }, 1s},
   };
   std::atomic<bool> stop = false;
   std::thread loop([&] { work(stop); });
 
   for (const Fault& fault : faults) {
-    for (const Half& half : {pair_.a(), pair_.b()}) {
-      fault(half);
-      let_pass(2s);
-      pair_.mend();
-    }
+    fault.strike(fault.half);
+    let_pass(fault.lasts);
+    pair_.mend();
   }
   stop = true;
   loop.join();

@@ -7,6 +7,7 @@
 
 #include "e2e/api_client.h"
 #include "e2e/etcd_pair.h"
+#include "e2e/failover_stuck_server.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
 #include "support/eventually.h"
@@ -98,6 +99,24 @@ TEST_F(FailoverHarness, AServerThatTakesNoNewConnectionsKeepsThoseItHas) {
   EXPECT_EQ(before, "a");
   EXPECT_EQ(other, "b");
   EXPECT_EQ(after, "a");
+}
+
+TEST_F(FailoverHarness, AStuckServerIsTakenForAControllerAndAnswersNothing) {
+  StuckServer stuck;
+  stuck.open(pair_.server_identity());
+  const ApiClient client(stuck.address(), pair_.admin());
+
+  const auto connects_by = std::chrono::system_clock::now() + 5s;
+  const bool connected = client.channel()->WaitForConnected(connects_by);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 500ms);
+  v1::GetServiceConfigResponse response;
+  const grpc::Status status = v1::ServiceConfigDiscovery::NewStub(client.channel())
+                                  ->GetServiceConfig(&context, {}, &response);
+
+  EXPECT_TRUE(connected);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
+  EXPECT_EQ(stuck.discoveries(), 1U);
 }
 
 }  // namespace
