@@ -7,7 +7,7 @@
 
 #include <cstdio>
 #include <functional>
-#include <set>
+#include <map>
 
 #include "e2e/etcd_pair.h"
 #include "e2e/failover_stuck_server.h"
@@ -126,11 +126,11 @@ class Failover : public testing::Test {
     WatchReader reader(witness, watch_request({"service"}, after));
     EXPECT_TRUE(eventually([&] { return has_seen(reader, end); }, 10s)) << reader.count();
     const std::vector<Put> written = puts(reader, prefix);
-    std::multiset<std::string> names;
-    for (const Put& put : written) names.insert(put.name);
-    std::multiset<std::string> expected(report.acknowledged.begin(), report.acknowledged.end());
-    expected.insert(end);
-    EXPECT_EQ(names, expected);
+    std::map<std::string, int> balance = {{end, -1}};
+    for (const std::string& name : report.acknowledged) --balance[name];
+    for (const Put& put : written) ++balance[put.name];
+    std::erase_if(balance, [](const auto& entry) { return entry.second == 0; });
+    EXPECT_THAT(balance, IsEmpty()) << "-1 is lost, 1 was carried out once more";
     return written;
   }
 
@@ -181,6 +181,15 @@ class Failover : public testing::Test {
     half.lose_store();
     EXPECT_TRUE(eventually([&] { return half.readiness() == 503; }, 10s)) << half.controller.log();
   }
+  // Its etcd hangs, and whoever leaves it is led to a server that is stuck in discovery.
+  void lose_store_and_meet_the_stuck_one(const Half& half) {
+    const size_t before = stuck_.discoveries();
+    for (const char* name : {"a", "b"}) pair_.balancer().set_takes_new(name, false);
+    pair_.balancer().set_takes_new("stuck", true);
+    half.lose_store();
+    EXPECT_TRUE(eventually([&] { return stuck_.discoveries() > before; }, 15s));
+    for (const char* name : {"a", "b"}) pair_.balancer().set_takes_new(name, true);
+  }
   static void restart(const Half& half) {
     half.controller.terminate();
     EXPECT_EQ(half.controller.wait(20s), 0) << half.controller.log();
@@ -194,12 +203,7 @@ class Failover : public testing::Test {
        .strike = [](const Half& half) { half.controller.freeze(); },
        .stream_survives = true},
       {.name = "stuck-in-discovery",
-       .strike =
-           [this](const Half& half) {
-             // Whoever leaves the one in use meets the stuck one first or second.
-             pair_.balancer().set_takes_new("stuck", true);
-             lose_store(half);
-           },
+       .strike = [this](const Half& half) { lose_store_and_meet_the_stuck_one(half); },
        .mend = [this](const Half&) { pair_.balancer().set_takes_new("stuck", false); },
        .stream_survives = true},
   };
@@ -210,8 +214,6 @@ class Failover : public testing::Test {
 
 TEST_F(Failover, BehindABalancerNoCallFailsAndEachWriteIsAppliedOnce) {
   for (const Fault& fault : faults_) survive(fault, behind_balancer(fault.name));
-
-  EXPECT_GT(stuck_.discoveries(), 0U) << "the stuck server was met";
 }
 
 TEST_F(Failover, WithTwoAddressesNoCallFailsAndEachWriteIsAppliedOnce) {
