@@ -64,14 +64,15 @@ class Handoff {
 
   const Sender& sender() const { return sender_; }
 
-  // The delivered value; nothing if the wait was cancelled before one came. One take() at a time.
+  // The delivered value; nothing if the coroutine was cancelled before one came. One take() at a
+  // time.
   asio::awaitable<std::optional<T>> take() {
     for (;;) {
-      if (auto value = take_now()) co_return value;
-      co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
       auto value = take_now();
+      // Asked before each wait: a coroutine that was cancelled before is not woken again.
       const auto state = co_await asio::this_coro::cancellation_state;
       if (value || state.cancelled() != asio::cancellation_type::none) co_return value;
+      co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
   }
 

@@ -28,6 +28,11 @@ struct PickHealthyOptions {
   Duration probe_timeout = std::chrono::seconds(1);
   Duration doubted_for = std::chrono::seconds(5);  // after an answer of "unavailable"
   Duration doubts_forgotten_after = std::chrono::minutes(1);
+  // While calls suffer on the active, tries follow each other sooner than the backoff says: the
+  // first after this and up to half of it more, each next one after half as long again, up to the
+  // longest backoff. One that is not through after `pressed_patience` makes way for the next.
+  Duration pressed_wait = std::chrono::milliseconds(100);
+  Duration pressed_patience = std::chrono::seconds(1);
   // How often a good connection is replaced, to even out load; up to a tenth more. Zero: never.
   Duration reconnect_interval{0};
 };

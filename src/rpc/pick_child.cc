@@ -122,6 +122,8 @@ void Child::unanswered(Time now, Actions& out) {
     doubt();
   } else if (silent_) {
     doubt();
+  } else if (health_ == Health::Failing) {
+    answered_unavailable(now);  // it says so itself
   } else if (!silent_at_) {
     silent_at_ = now + shared_.options.probe_timeout;
     if (!probing_) probe_at_ = now;

@@ -27,7 +27,8 @@ PickHealthy::PickHealthy(PickHealthyOptions options, std::vector<std::string> ad
                          uint64_t seed)
     : shared_{.options = options, .rng = Rng(seed)},
       addresses_(std::move(addresses)),
-      backoff_(options.base_backoff) {
+      backoff_(options.base_backoff),
+      press_wait_(options.pressed_wait) {
   HF_CHECK(!addresses_.empty(), "there is at least one address");
 }
 
@@ -180,6 +181,7 @@ Actions PickHealthy::on_tick(Time now) {
     replace_at_.reset();
     replacing_ = true;
   }
+  if (is_due(press_at_, now)) press(now, out);
   if (is_due(connect_at_, now) || is_due(reconnect_at_, now)) timer_fired(now, out);
   settle(now, out);
   return out;
@@ -194,6 +196,7 @@ std::optional<Time> PickHealthy::next_deadline() const {
   if (backup_) consider(backup_->next_deadline());
   consider(connect_at_);
   consider(reconnect_at_);
+  consider(press_at_);
   consider(replace_at_);
   return first;
 }

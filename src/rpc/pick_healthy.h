@@ -82,6 +82,9 @@ class PickHealthy {
   void timer_fired(Time now, pick::Actions& out);
   void arm_connect(Time now);
   void arm_reconnect(Time now);
+  bool is_pressed() const;
+  void arm_press(Time now);
+  void press(Time now, pick::Actions& out);
   void calm();
   void report_pick(Time now, pick::Actions& out);
   uint64_t best_pick() const;
@@ -103,6 +106,10 @@ class PickHealthy {
   Duration hurry_gap_{0};  // between reconnects that doubt made immediate
   std::optional<Time> hurried_at_;
   std::optional<Time> doubted_at_;
+  std::optional<Time> press_at_;
+  std::optional<Time> pressed_at_;  // the last try that did not wait for the backoff
+  Duration press_wait_;
+  bool press_is_patient_ = false;  // press_at_ waits for a backup that is connecting
   std::optional<Time> unusable_since_;
 };
 

@@ -275,5 +275,55 @@ TEST(PickHealthyDoubt, ThatIsSoBetweenTwoRoundsOfDiallingToo) {
   EXPECT_THAT(link.dials, SizeIs(2));
 }
 
+// Calls have deadlines, so what suffers looks further than the backoff allows.
+
+TEST(PickHealthyPressed, AnUnhealthyServerMetAgainIsTriedAgainSoonAndThenLessSoon) {
+  Harness link;
+  link.unavailable(link.bring_up(kReconnect));
+  Duration longest = 100ms;
+
+  for (int i = 0; i < 6; ++i) {
+    link.bring_up(kReconnect, false);
+    link.unavailable(link.core.picked());
+    EXPECT_THAT(link.until_next_dial(), Lt(longest * 3 / 2)) << i;
+    longest = longest * 3 / 2;
+  }
+
+  EXPECT_EQ(link.bring_up(kReconnect), link.core.picked());
+  EXPECT_EQ(link.core.children(), 1u);
+}
+
+TEST(PickHealthyPressed, ABackupStuckInDiscoveryMakesWayWhileCallsSuffer) {
+  Harness link;
+  link.unavailable(link.bring_up(kReconnect));
+  link.connect(link.last());
+
+  EXPECT_THAT(link.until_next_dial(), between(1s, 1500ms));
+  EXPECT_EQ(link.bring_up(kReconnect), link.core.picked());
+}
+
+TEST(PickHealthyPressed, TriesGrowApartWhileEveryServerIsUnhealthy) {
+  Harness link;
+  link.unavailable(link.bring_up(kReconnect));
+
+  for (int i = 0; i < 600; ++i) {
+    link.bring_up(kReconnect, false);
+    link.advance(100ms);
+    link.unavailable(link.core.picked());
+  }
+
+  EXPECT_THAT(link.dials, SizeIs(AllOf(Ge(8u), Lt(25u)))) << "in a minute";
+}
+
+TEST(PickHealthyPressed, AServerThatSaysItIsUnhealthyAndIsSilentIsLeftSoon) {
+  Harness link;
+  const uint64_t active = link.bring_up(kReconnect);
+  link.serve(active, false);
+
+  link.unanswered(active);
+
+  EXPECT_THAT(link.dials, SizeIs(2));
+}
+
 }  // namespace
 }  // namespace holdfast::rpc::pick

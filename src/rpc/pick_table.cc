@@ -34,6 +34,7 @@ void PickHealthy::decide(Time now, Actions& out) {
   } else if (active_->state() != ChildState::Connecting) {
     arm_reconnect(now);  // row 3
   }
+  arm_press(now);
 }
 
 void PickHealthy::judge_backup(Time now, Actions& out) {
@@ -76,6 +77,35 @@ bool PickHealthy::may_hurry(Time now) {
   return true;
 }
 
+// Calls are known to suffer: on a server that is there, but is silent or said that it cannot.
+bool PickHealthy::is_pressed() const {
+  return active_->is_connected() && active_->is_doubted() && may_move();
+}
+
+// Behind a balancer the next server may be the same one again, and the calls that wait have
+// deadlines: a few tries must fit in. They grow apart, so that a crowd whose servers are all
+// unhealthy does not trample them.
+void PickHealthy::arm_press(Time now) {
+  const bool wanted = is_pressed() && !(backup_ && backup_->state() == ChildState::Ready);
+  const bool connecting = backup_ && backup_->state() == ChildState::Connecting;
+  if (!wanted || press_is_patient_ != connecting) press_at_.reset();
+  if (!wanted || press_at_) return;
+  press_is_patient_ = connecting;
+  const PickHealthyOptions& options = shared_.options;
+  const bool rested =
+      !pressed_at_ || now - *pressed_at_ >= std::max(options.doubted_for, 2 * press_wait_);
+  if (rested) press_wait_ = options.pressed_wait;
+  const Duration wait = connecting ? std::max(options.pressed_patience, press_wait_) : press_wait_;
+  press_at_ = now + wait + shared_.rng.below(wait / 2);
+}
+
+void PickHealthy::press(Time now, Actions& out) {
+  press_at_.reset();
+  if (!is_pressed()) return;
+  press_wait_ = std::min(press_wait_ * 3 / 2, shared_.options.max_backoff);
+  make_backup(now, out);
+}
+
 void PickHealthy::timer_fired(Time now, Actions& out) {
   connect_at_.reset();
   reconnect_at_.reset();
@@ -98,6 +128,8 @@ void PickHealthy::make_backup(Time now, Actions& out) {
   drop_backup(out);
   connect_at_.reset();
   reconnect_at_.reset();
+  press_at_.reset();
+  if (is_pressed()) pressed_at_ = now;
   backup_ = make_child(active_->state() == ChildState::Ready ? "" : active_->address());
   backup_->dial(now, out);
 }
@@ -140,6 +172,7 @@ void PickHealthy::arm_reconnect(Time now) {
 void PickHealthy::calm() {
   connect_at_.reset();
   reconnect_at_.reset();
+  press_at_.reset();
   backoff_ = shared_.options.base_backoff;
 }
 

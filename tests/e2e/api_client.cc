@@ -47,11 +47,14 @@ SeenEvent to_seen(const v1::Event& event) {
 }  // namespace
 
 ApiClient::ApiClient(const std::string& server, std::optional<rpc::TlsOptions> tls)
-    : channel_(rpc::make_channel(
-          server, {.tls = std::move(tls), .max_message_bytes = kLargestMessageBytes})) {
-  resources_ = v1::Resources::NewStub(channel_);
-  events_ = v1::Events::NewStub(channel_);
-}
+    : ApiClient(rpc::make_channel(
+          server, {.tls = std::move(tls), .max_message_bytes = kLargestMessageBytes})) {}
+
+// tidy: shared, gRPC's own handle
+ApiClient::ApiClient(std::shared_ptr<grpc::Channel> channel)
+    : channel_(std::move(channel)),
+      resources_(v1::Resources::NewStub(channel_)),
+      events_(v1::Events::NewStub(channel_)) {}
 
 Answer ApiClient::get(const std::string& kind, const std::string& name) {
   v1::GetRequest request;

@@ -35,6 +35,8 @@ class ApiClient {
  public:
   // Without `tls` on the unix socket only.
   explicit ApiClient(const std::string& server, std::optional<rpc::TlsOptions> tls = {});
+  // On a connection that somebody else made.
+  explicit ApiClient(std::shared_ptr<grpc::Channel> channel);  // tidy: shared, gRPC's own handle
 
   Answer get(const std::string& kind, const std::string& name);
   Answer upsert(const v1::Resource& resource);

@@ -61,9 +61,11 @@ void ControllerProcess::hang_up() const {
   ::kill(pid(), SIGHUP);
 }
 
-void ControllerProcess::start() {
+void ControllerProcess::start(const Arguments& more) {
+  Arguments all = arguments_;
+  all.insert(all.end(), more.begin(), more.end());
   process_ = std::make_unique<ChildProcess>(
-      ChildOptions{.arguments = arguments_, .output_file = folder_.file("log")});
+      ChildOptions{.arguments = std::move(all), .output_file = folder_.file("log")});
   const bool in_time = eventually([&] { return ready() || !process_->running(); }, 20s);
   HF_CHECK(in_time && process_->running(), "the controller is ready within 20 s: " + log());
 }

@@ -27,11 +27,13 @@ class ControllerProcess {
   void terminate() { process_->terminate(); }
   void kill() { process_->kill(); }  // -9
   void hang_up() const;              // SIGHUP
+  void freeze() { process_->freeze(); }
+  void thaw() { process_->thaw(); }
   // Its exit code once it ended; -1 if it still runs after `patience`.
   int wait(Duration patience) { return process_->wait(patience); }
   bool running() { return process_->running(); }
-  // On the same folder and port; ready when it returns.
-  void start();
+  // On the same folder and port, with `more` arguments this time; ready when it returns.
+  void start(const Arguments& more = {});
 
   ProgramOutcome cli(Arguments arguments, std::string input = "") const {
     return run_cli(unix_server(), std::move(arguments), std::move(input));
