@@ -28,9 +28,11 @@ const std::vector<Kind> kKinds = {Kind::Agent, Kind::Service, Kind::NetworkingCo
 constexpr Kind kFragile = Kind::Service;
 constexpr int kController = -1;
 
-std::vector<std::string> names_of(Kind kind) {
-  if (kind == Kind::NetworkingConfig) return {"default"};
-  return {"a", "b", "c", "d", "e", "f"};
+const std::vector<std::string> kOneName = {"default"};
+const std::vector<std::string> kNames = {"a", "b", "c", "d", "e", "f"};
+
+const std::vector<std::string>& names_of(Kind kind) {
+  return kind == Kind::NetworkingConfig ? kOneName : kNames;
 }
 
 Age age_of(uint64_t seed) {
@@ -108,7 +110,7 @@ class Simulation {
  public:
   explicit Simulation(uint64_t seed, bool trace) : rng_(seed), trace_(trace), model_(age_of(seed)) {
     model_.offered.insert(kKinds.begin(), kKinds.end());
-    for (const int upstream : {kController, kController, 0, 0, 2}) {
+    for (const int upstream : {kController, kController, 0, 2}) {
       nodes_.push_back(std::make_unique<Node>(model_, upstream, seed * 100 + nodes_.size()));
     }
     for (size_t i = 0; i < nodes_.size(); ++i) act(i, nodes_[i]->cache->start(now()));
@@ -233,7 +235,7 @@ class Simulation {
     std::vector<std::pair<Key, bool>> changes;
     for (uint64_t i = rng_.below(5) == 0 ? 2 : 1; i > 0; --i) {
       const Kind kind = kKinds[rng_.below(kKinds.size())];
-      const auto names = names_of(kind);
+      const std::vector<std::string>& names = names_of(kind);
       const Key key{kind, names[rng_.below(names.size())]};
       const bool twice = std::ranges::any_of(changes, [&](auto& one) { return one.first == key; });
       if (!twice) changes.emplace_back(key, !chance(3));
@@ -508,7 +510,7 @@ class Simulation {
   std::map<std::string, uint64_t> seen_;
 };
 
-constexpr int kSteps = 150;
+constexpr int kSteps = 130;
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -526,13 +528,16 @@ TEST(CacheSimulation, EveryCacheConvergesAndNothingGoesBackInTime) {
     if (testing::Test::HasFailure()) return;
     for (const auto& [what, times] : simulation.seen()) seen[what] += times;
   }
-  for (const auto& [what, times] : seen)
-    std::printf("%10llu %s\n", (unsigned long long)times, what.c_str());
+  if (last < 1'000 || only != 0) return;
+  for (const char* what : {"resumed", "reset", "fetch failed", "fetch restarted", "event applied",
+                           "event skipped", "evicted", "forget", "restart", "followed", "taken"}) {
+    EXPECT_GT(seen[what], 50) << "the simulation has become too tame: " << what;
+  }
 }
 
 TEST(CacheSimulation, ASeedGivesTheSameRunTwice) {
   std::set<uint64_t> hashes;
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
     Simulation first(seed, false);
     Simulation second(seed, false);
     first.run(kSteps);
@@ -541,7 +546,7 @@ TEST(CacheSimulation, ASeedGivesTheSameRunTwice) {
     EXPECT_EQ(first.hash(), second.hash());
     hashes.insert(first.hash());
   }
-  EXPECT_EQ(hashes.size(), 20) << "different seeds give different runs";
+  EXPECT_EQ(hashes.size(), 10) << "different seeds give different runs";
 }
 
 }  // namespace
