@@ -97,6 +97,7 @@ struct Node {
   int upstream;
   uint64_t seed;
   std::unique_ptr<Cache> cache;
+  bool lags = false;     // events come late, so pages are ahead of them
   uint64_t checked = 0;  // the last of its publishes that was looked at
   TableCheck tables;
   StreamCheck derived;
@@ -163,6 +164,7 @@ class Simulation {
     const uint64_t pace = rng_.below(60);
     pass(rng_.below(pace == 0 ? Duration(8s) : pace < 5 ? Duration(500ms) : Duration(10ms)));
     const size_t node = rng_.below(nodes_.size());
+    if (chance(10)) nodes_[node]->lags = chance(2);
     const uint64_t dice = rng_.below(200);
     if (dice < 40) return write();
     if (dice < 105) return pump_any(node, &Simulation::pump_stream);
@@ -248,6 +250,7 @@ class Simulation {
   bool pump_stream(size_t index) {
     Node& node = *nodes_[index];
     if (node.stream.attempt == 0) return false;
+    if (faults_ && node.lags && node.stream.open && !chance(10)) return false;
     if (node.upstream == kController) {
       return node.stream.open ? deliver(index) : open_at_controller(index);
     }
