@@ -194,6 +194,7 @@ Actions Cache::on_tick(Moment now) {
 }
 
 std::optional<Time> Cache::next_deadline() const {
+  if (phase_ == Phase::Stopped) return std::nullopt;
   std::optional<Time> earliest = fan_out_.next_deadline();
   const auto consider = [&](std::optional<Time> time) {
     if (time && (!earliest || *time < *earliest)) earliest = time;

@@ -28,9 +28,11 @@ const std::vector<Kind> kKinds = {Kind::Agent, Kind::Service, Kind::NetworkingCo
 constexpr Kind kFragile = Kind::Service;
 constexpr int kController = -1;
 
-std::vector<std::string> names_of(Kind kind) {
-  if (kind == Kind::NetworkingConfig) return {"default"};
-  return {"a", "b", "c", "d", "e", "f"};
+const std::vector<std::string> kOneName = {"default"};
+const std::vector<std::string> kNames = {"a", "b", "c", "d", "e", "f"};
+
+const std::vector<std::string>& names_of(Kind kind) {
+  return kind == Kind::NetworkingConfig ? kOneName : kNames;
 }
 
 Age age_of(uint64_t seed) {
@@ -95,6 +97,7 @@ struct Node {
   int upstream;
   uint64_t seed;
   std::unique_ptr<Cache> cache;
+  bool lags = false;     // events come late, so pages are ahead of them
   uint64_t checked = 0;  // the last of its publishes that was looked at
   TableCheck tables;
   StreamCheck derived;
@@ -108,7 +111,7 @@ class Simulation {
  public:
   explicit Simulation(uint64_t seed, bool trace) : rng_(seed), trace_(trace), model_(age_of(seed)) {
     model_.offered.insert(kKinds.begin(), kKinds.end());
-    for (const int upstream : {kController, kController, 0, 0, 2}) {
+    for (const int upstream : {kController, kController, 0, 2}) {
       nodes_.push_back(std::make_unique<Node>(model_, upstream, seed * 100 + nodes_.size()));
     }
     for (size_t i = 0; i < nodes_.size(); ++i) act(i, nodes_[i]->cache->start(now()));
@@ -161,6 +164,7 @@ class Simulation {
     const uint64_t pace = rng_.below(60);
     pass(rng_.below(pace == 0 ? Duration(8s) : pace < 5 ? Duration(500ms) : Duration(10ms)));
     const size_t node = rng_.below(nodes_.size());
+    if (chance(10)) nodes_[node]->lags = chance(2);
     const uint64_t dice = rng_.below(200);
     if (dice < 40) return write();
     if (dice < 105) return pump_any(node, &Simulation::pump_stream);
@@ -233,7 +237,7 @@ class Simulation {
     std::vector<std::pair<Key, bool>> changes;
     for (uint64_t i = rng_.below(5) == 0 ? 2 : 1; i > 0; --i) {
       const Kind kind = kKinds[rng_.below(kKinds.size())];
-      const auto names = names_of(kind);
+      const std::vector<std::string>& names = names_of(kind);
       const Key key{kind, names[rng_.below(names.size())]};
       const bool twice = std::ranges::any_of(changes, [&](auto& one) { return one.first == key; });
       if (!twice) changes.emplace_back(key, !chance(3));
@@ -246,6 +250,7 @@ class Simulation {
   bool pump_stream(size_t index) {
     Node& node = *nodes_[index];
     if (node.stream.attempt == 0) return false;
+    if (faults_ && node.lags && node.stream.open && !chance(10)) return false;
     if (node.upstream == kController) {
       return node.stream.open ? deliver(index) : open_at_controller(index);
     }
@@ -508,7 +513,7 @@ class Simulation {
   std::map<std::string, uint64_t> seen_;
 };
 
-constexpr int kSteps = 150;
+constexpr int kSteps = 130;
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -526,13 +531,16 @@ TEST(CacheSimulation, EveryCacheConvergesAndNothingGoesBackInTime) {
     if (testing::Test::HasFailure()) return;
     for (const auto& [what, times] : simulation.seen()) seen[what] += times;
   }
-  for (const auto& [what, times] : seen)
-    std::printf("%10llu %s\n", (unsigned long long)times, what.c_str());
+  if (last < 1'000 || only != 0) return;
+  for (const char* what : {"resumed", "reset", "fetch failed", "fetch restarted", "event applied",
+                           "event skipped", "evicted", "forget", "restart", "followed", "taken"}) {
+    EXPECT_GT(seen[what], 50) << "the simulation has become too tame: " << what;
+  }
 }
 
 TEST(CacheSimulation, ASeedGivesTheSameRunTwice) {
   std::set<uint64_t> hashes;
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
     Simulation first(seed, false);
     Simulation second(seed, false);
     first.run(kSteps);
@@ -541,7 +549,7 @@ TEST(CacheSimulation, ASeedGivesTheSameRunTwice) {
     EXPECT_EQ(first.hash(), second.hash());
     hashes.insert(first.hash());
   }
-  EXPECT_EQ(hashes.size(), 20) << "different seeds give different runs";
+  EXPECT_EQ(hashes.size(), 10) << "different seeds give different runs";
 }
 
 }  // namespace

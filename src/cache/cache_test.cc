@@ -302,6 +302,15 @@ TEST_F(CacheTest, StopClosesTheStreamAndKeepsTheTables) {
   EXPECT_FALSE(rig.cache.next_deadline());
 }
 
+TEST_F(CacheTest, AStoppedCacheWaitsForNothing) {
+  load_both();
+  rig.close(absl::UnavailableError("cut"));
+
+  rig.take(rig.cache.stop());
+
+  EXPECT_FALSE(rig.cache.next_deadline());
+}
+
 TEST_F(CacheTest, ABatchThatEndsWithNothingNewIsAChangeAllTheSame) {
   load_both();
   const int changes = rig.changes;
