@@ -3,6 +3,7 @@
 #include <grpcpp/completion_queue.h>
 
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -30,13 +31,9 @@ class Watcher {
     return *watcher;
   }
 
-  // Returns false if the channel is gone.
-  bool watch_on(Watched* watched) {
-    const auto channel = watched->channel.lock();
-    if (channel == nullptr) return false;
-    channel->NotifyOnStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now() + kSlice,
-                                 &queue_, watched);
-    return true;
+  void watch(std::unique_ptr<Watched> watched) {
+    const std::lock_guard lock(mutex_);
+    watch_on(std::move(watched));
   }
 
  private:
@@ -48,15 +45,25 @@ class Watcher {
     void* tag = nullptr;
     bool changed = false;
     while (queue_.Next(&tag, &changed)) {
+      const std::lock_guard lock(mutex_);
       std::unique_ptr<Watched> watched(static_cast<Watched*>(tag));
       if (changed) {
         watched->sender.deliver(true);
-      } else if (watch_on(watched.get())) {
-        static_cast<void>(watched.release());
+      } else {
+        watch_on(std::move(watched));
       }
     }
   }
 
+  // The queue owns it until its slice is over. Of a channel that is gone nothing more is said.
+  void watch_on(std::unique_ptr<Watched> watched) {
+    const auto channel = watched->channel.lock();
+    if (channel == nullptr) return;
+    channel->NotifyOnStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now() + kSlice,
+                                 &queue_, watched.release());
+  }
+
+  std::mutex mutex_;  // what is handed to the queue is handed over whole
   grpc::CompletionQueue queue_;
 };
 
@@ -65,8 +72,7 @@ class Watcher {
 asio::awaitable<bool> until_lost(
     std::shared_ptr<grpc::Channel> channel) {  // tidy: shared, gRPC's own handle
   Handoff<bool> lost(co_await asio::this_coro::executor);
-  auto watched = std::make_unique<Watched>(Watched{channel, lost.sender()});
-  if (Watcher::kept().watch_on(watched.get())) static_cast<void>(watched.release());
+  Watcher::kept().watch(std::make_unique<Watched>(Watched{channel, lost.sender()}));
   channel.reset();
   co_return (co_await lost.take()).has_value();
 }
