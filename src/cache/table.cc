@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "resource/registry.h"
 
 namespace holdfast::cache {
 
@@ -27,9 +28,12 @@ struct TableItem {
 
 // The name's bytes follow it, so that a lookup compares them without visiting the resource.
 struct TableLeaf : TableItem {
-  uint32_t name_bytes;
   uint64_t hash;
   Shared resource;
+  const v1::Metadata* metadata;
+  const google::protobuf::Message* body;
+  v1::Resource::BodyCase body_case;
+  uint32_t name_bytes;
 
   std::string_view name() const { return {reinterpret_cast<const char*>(this + 1), name_bytes}; }
 };
@@ -72,11 +76,16 @@ Node* make_node(uint32_t count) {
   return new (space) Node{{.is_leaf = false}, count};
 }
 
-Leaf* make_leaf(Shared resource, uint64_t hash) {
+Leaf* make_leaf(const Shared& resource, uint64_t hash) {
   const std::string& name = resource->metadata().name();
   void* space = ::operator new(sizeof(Leaf) + name.size());
-  auto* leaf = new (space)
-      Leaf{{.is_leaf = true}, static_cast<uint32_t>(name.size()), hash, std::move(resource)};
+  auto* leaf = new (space) Leaf{{.is_leaf = true},
+                                hash,
+                                resource,
+                                &resource->metadata(),
+                                resource::body_of(*resource),
+                                resource->body_case(),
+                                static_cast<uint32_t>(name.size())};
   std::memcpy(leaf + 1, name.data(), name.size());
   return leaf;
 }
@@ -246,12 +255,11 @@ Table::~Table() {
   if (root_ != nullptr) release(root_);
 }
 
-void Table::put(Shared resource) {
+void Table::put(const Shared& resource) {
   HF_CHECK(resource != nullptr, "a table holds resources");
   const std::string& name = resource->metadata().name();
   const bool is_new = leaf(name) == nullptr;
-  const uint64_t hash = hash_(name);
-  Leaf* fresh = make_leaf(std::move(resource), hash);
+  Leaf* fresh = make_leaf(resource, hash_(name));
   root_ = root_ == nullptr ? fresh : put_leaf(root_, fresh, 0);
   if (is_new) size_ += 1;
 }
@@ -295,6 +303,15 @@ const TableLeaf* Table::leaf(std::string_view name) const {
 const v1::Resource* Table::find(std::string_view name) const {
   const Leaf* found = leaf(name);
   return found == nullptr ? nullptr : found->resource.get();
+}
+
+Table::Parts Table::find_parts(std::string_view name) const {
+  const Leaf* found = leaf(name);
+  if (found == nullptr) return {};
+  return {.resource = found->resource.get(),
+          .metadata = found->metadata,
+          .body = found->body,
+          .body_case = found->body_case};
 }
 
 Shared Table::share(std::string_view name) const {
