@@ -16,7 +16,7 @@ constexpr const char* kZones[] = {"zurich-a", "zurich-b", "dublin-a", "osaka-a"}
 constexpr int64_t kStart = 1'790'000'000;
 
 std::string agent_name(int index) {
-  return fmt::format("edge-{}-{:06}", kZones[index % 4], index);
+  return fmt::format("edge-{:06}-{}", index, kZones[index % 4]);
 }
 
 std::string pin(char digit) {
@@ -56,6 +56,26 @@ std::vector<v1::ListResponse> make_pages() {
   std::vector<v1::ListResponse> pages(kAgents / kPageSize);
   for (int i = 0; i < kAgents; ++i) {
     *pages[static_cast<size_t>(i / kPageSize)].add_resources() = make_agent(i);
+  }
+  for (auto& page : pages) {
+    page.set_revision(kRevision);
+    page.set_page_revision(kRevision);
+    page.set_next_page_token(page.resources().rbegin()->metadata().name());
+  }
+  pages.back().clear_next_page_token();
+  return pages;
+}
+
+std::vector<std::string> encoded_pages() {
+  std::vector<std::string> encoded;
+  for (const auto& page : make_pages()) encoded.push_back(page.SerializeAsString());
+  return encoded;
+}
+
+std::vector<v1::ListResponse> decode(const std::vector<std::string>& encoded) {
+  std::vector<v1::ListResponse> pages(encoded.size());
+  for (size_t i = 0; i < pages.size(); ++i) {
+    HF_CHECK(pages[i].ParseFromString(encoded[i]), "a page parses");
   }
   return pages;
 }

