@@ -24,6 +24,7 @@ using Shared = std::shared_ptr<const v1::Resource>;
 
 struct TableItem;
 struct TableLeaf;
+class TableMemory;
 
 class Table {
  public:
@@ -33,7 +34,7 @@ class Table {
   static size_t default_hash(std::string_view name);
 
   Table() : Table(default_hash) {}
-  explicit Table(Hash hash) : hash_(hash) {}
+  explicit Table(Hash hash);
   Table(const Table& other);  // shares everything
   Table(Table&& other) noexcept;
   Table& operator=(Table other) noexcept;
@@ -73,6 +74,7 @@ class Table {
   TableItem* root_ = nullptr;
   size_t size_ = 0;
   Hash hash_;
+  std::shared_ptr<TableMemory> memory_;  // tidy: shared, by a table and its copies
 };
 
 }  // namespace holdfast::cache
