@@ -3,7 +3,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup build deb demo test bench bench-controller crash-test sim-cache fuzz tsan format clean
+.PHONY: help setup build deb demo test bench bench-cache bench-controller crash-test sim-cache fuzz
+.PHONY: tsan tsan-cache format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -29,6 +30,11 @@ bench: build ## benchmarks beside their peers; last lines are BAR name value lim
 	@build/release/bin/store_bench
 	@build/release/bin/fanout_bench
 
+bench-cache: setup ## reads from a cache beside locked maps; swaps, memory, first readable
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage "build benchmark" cmake --build build/release --target cache_bench
+	@build/release/bin/cache_bench
+
 bench-controller: build ## 30,000 simulated agents against one controller, for two minutes
 	@tools/stage "build benchmark" cmake --build build/release --target controller_bench
 	@build/release/bin/controller_bench $(BENCH_FLAGS)
@@ -51,6 +57,11 @@ tsan: setup ## every test under ThreadSanitizer
 	@tools/stage configure cmake --preset tsan -Wno-dev --log-level=WARNING
 	@tools/stage build cmake --build build/tsan
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" ctest --test-dir build/tsan --output-on-failure
+
+tsan-cache: setup ## the cache's readers and writer under ThreadSanitizer
+	@tools/stage configure cmake --preset tsan -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/tsan --target cache_test
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp" build/tsan/bin/cache_test --gtest_brief=1
 
 format: ## rewrite the sources as clang-format wants them
 	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i

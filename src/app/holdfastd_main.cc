@@ -20,6 +20,7 @@
 #include "app/sd_notify.h"
 #include "app/self_description.h"
 #include "app/supervisor.h"
+#include "base/allocator.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -170,5 +171,6 @@ int main(int argc, char** argv) {
 }  // namespace holdfast::app
 
 int main(int argc, char** argv) {
+  holdfast::free_memory_evenly();
   return holdfast::app::main(argc, argv);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,13 +31,13 @@ TEST(Published, AReaderSeesWhatIsCurrent) {
 }
 
 TEST(Published, WhatIsReadIsKeptUntilItsGuardGoes) {
-  Published<std::shared_ptr<int>> published(
-      std::make_unique<std::shared_ptr<int>>(std::make_shared<int>(1)));
-  const std::weak_ptr<int> first = published.current();
-  Published<std::shared_ptr<int>>::Reader reader(published);
+  Published<std::shared_ptr<const int>> published(
+      std::make_unique<std::shared_ptr<const int>>(std::make_shared<const int>(1)));
+  const std::weak_ptr<const int> first = published.current();
+  Published<std::shared_ptr<const int>>::Reader reader(published);
   {
     const auto guard = reader.read();
-    published.publish(std::make_unique<std::shared_ptr<int>>());
+    published.publish(std::make_unique<std::shared_ptr<const int>>());
     EXPECT_EQ(published.reclaim().read, 1u);
     EXPECT_EQ(**guard, 1);
   }
@@ -91,8 +92,8 @@ TEST(PublishedDeathTest, MoreReadersThanAllowedAreABug) {
 }
 
 // Every generation holds `kItems` agents that carry its number; some names come and go.
-constexpr int kItems = 64;
-constexpr int kGenerations = 3'000;
+constexpr int kItems = 32;
+constexpr int kGenerations = 2'000;
 constexpr int kReaders = 3;
 
 Shared agent(int item, int64_t generation) {
@@ -132,20 +133,28 @@ struct ReaderResult {
   uint64_t generations = 0;
 };
 
-ReaderResult read_until(Published<Snapshot>& published, const std::atomic<bool>& over,
-                        uint64_t seed) {
+// Where all readers begin before the writer does, and how they learn that it has ended.
+struct Race {
+  Published<Snapshot>& published;
+  std::latch begun{kReaders};
+  std::atomic<bool> over = false;
+};
+
+ReaderResult read_until_over(Race& race, uint64_t seed) {
   ReaderResult result;
   Rng rng(seed);
-  View view(published);
+  View view(race.published);
   uint64_t last = 0;
-  while (result.wrong.empty() && !over.load()) {
+  for (bool over = false; result.wrong.empty() && !over;) {
+    over = race.over.load();
     const auto agents = view.read<Kind::Agent>();
     result.wrong = wrong_in(agents, rng);
     if (agents.generation() < last) result.wrong = "time went backwards";
     result.generations += agents.generation() != last ? 1 : 0;
     last = agents.generation();
-    result.reads += 1;
+    if (++result.reads == 1) race.begun.count_down();
   }
+  if (result.wrong.empty() && last != kGenerations) result.wrong = "it missed the last one";
   return result;
 }
 
@@ -162,12 +171,13 @@ TEST(PublishedThreads, NoReaderEverSeesHalfAGeneration) {
   };
   change_all(1);
   Published<Snapshot> published(std::make_unique<Snapshot>(next));
-  std::atomic<bool> over = false;
+  Race race{published};
   std::vector<ReaderResult> results(kReaders);
   std::vector<std::jthread> readers;
   for (size_t i = 0; i < kReaders; ++i) {
-    readers.emplace_back([&, i] { results[i] = read_until(published, over, i + 1); });
+    readers.emplace_back([&, i] { results[i] = read_until_over(race, i + 1); });
   }
+  race.begun.wait();
 
   for (int64_t generation = 2; generation <= kGenerations; ++generation) {
     change_all(generation);
@@ -176,7 +186,7 @@ TEST(PublishedThreads, NoReaderEverSeesHalfAGeneration) {
     EXPECT_LE(left.read, size_t{kReaders});
     if (generation % 16 == 0) std::this_thread::yield();
   }
-  over = true;
+  race.over = true;
   readers.clear();
 
   for (const ReaderResult& result : results) {

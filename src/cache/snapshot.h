@@ -68,9 +68,11 @@ struct Snapshot {
 };
 
 // The message of a kind's body and where a resource has it.
-template <typename Message, const Message& (v1::Resource::*Get)() const>
+template <typename Message, const Message& (v1::Resource::*Get)() const,
+          v1::Resource::BodyCase Case>
 struct BodyRow {
   using Body = Message;
+  static constexpr v1::Resource::BodyCase kCase = Case;
   static const Body& of(const v1::Resource& resource) { return (resource.*Get)(); }
 };
 
@@ -79,22 +81,28 @@ template <resource::Kind K>
 struct BodyOf;
 // clang-format off
 template <> struct BodyOf<resource::Kind::Controller>
-    : BodyRow<v1::Controller, &v1::Resource::controller> {};
-template <> struct BodyOf<resource::Kind::Proxy> : BodyRow<v1::Proxy, &v1::Resource::proxy> {};
-template <> struct BodyOf<resource::Kind::Agent> : BodyRow<v1::Agent, &v1::Resource::agent> {};
+    : BodyRow<v1::Controller, &v1::Resource::controller, v1::Resource::kController> {};
+template <> struct BodyOf<resource::Kind::Proxy>
+    : BodyRow<v1::Proxy, &v1::Resource::proxy, v1::Resource::kProxy> {};
+template <> struct BodyOf<resource::Kind::Agent>
+    : BodyRow<v1::Agent, &v1::Resource::agent, v1::Resource::kAgent> {};
 template <> struct BodyOf<resource::Kind::Service>
-    : BodyRow<v1::Service, &v1::Resource::service> {};
-template <> struct BodyOf<resource::Kind::Token> : BodyRow<v1::Token, &v1::Resource::token> {};
-template <> struct BodyOf<resource::Kind::Role> : BodyRow<v1::Role, &v1::Resource::role> {};
-template <> struct BodyOf<resource::Kind::User> : BodyRow<v1::User, &v1::Resource::user> {};
+    : BodyRow<v1::Service, &v1::Resource::service, v1::Resource::kService> {};
+template <> struct BodyOf<resource::Kind::Token>
+    : BodyRow<v1::Token, &v1::Resource::token, v1::Resource::kToken> {};
+template <> struct BodyOf<resource::Kind::Role>
+    : BodyRow<v1::Role, &v1::Resource::role, v1::Resource::kRole> {};
+template <> struct BodyOf<resource::Kind::User>
+    : BodyRow<v1::User, &v1::Resource::user, v1::Resource::kUser> {};
 template <> struct BodyOf<resource::Kind::NetworkingConfig>
-    : BodyRow<v1::NetworkingConfig, &v1::Resource::networking_config> {};
+    : BodyRow<v1::NetworkingConfig, &v1::Resource::networking_config,
+              v1::Resource::kNetworkingConfig> {};
 template <> struct BodyOf<resource::Kind::ZoneMap>
-    : BodyRow<v1::ZoneMap, &v1::Resource::zone_map> {};
+    : BodyRow<v1::ZoneMap, &v1::Resource::zone_map, v1::Resource::kZoneMap> {};
 template <> struct BodyOf<resource::Kind::CapacityLease>
-    : BodyRow<v1::CapacityLease, &v1::Resource::capacity_lease> {};
+    : BodyRow<v1::CapacityLease, &v1::Resource::capacity_lease, v1::Resource::kCapacityLease> {};
 template <> struct BodyOf<resource::Kind::CertAuthority>
-    : BodyRow<v1::CertAuthority, &v1::Resource::cert_authority> {};
+    : BodyRow<v1::CertAuthority, &v1::Resource::cert_authority, v1::Resource::kCertAuthority> {};
 // clang-format on
 
 // One resource of a kind. Valid as long as the guard it came from.
@@ -123,9 +131,13 @@ class KindGuard {
   // Requires: cached.
   size_t size() const { return items().size(); }
   std::optional<Entry<K>> find(std::string_view name) const {
-    const v1::Resource* found = items().find(name);
-    if (found == nullptr) return std::nullopt;
-    return entry(*found);
+    const Table::Parts found = items().find_parts(name);
+    if (found.resource == nullptr) return std::nullopt;
+    // Something else in a table of this kind, which nobody should put there, has an empty body.
+    if (found.body_case != BodyOf<K>::kCase) [[unlikely]]
+      return entry(*found.resource);
+    using Body = typename BodyOf<K>::Body;
+    return Entry<K>{.metadata = *found.metadata, .body = static_cast<const Body&>(*found.body)};
   }
   // Stops when `visit` returns false.
   template <typename Visit>

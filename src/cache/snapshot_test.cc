@@ -33,6 +33,7 @@ void expect_row_as_registered() {
   const google::protobuf::Message* body = &BodyOf<K>::of(resource);
 
   EXPECT_EQ(body, resource::body_of(resource)) << resource::info(K).name;
+  EXPECT_EQ(BodyOf<K>::kCase, resource.body_case()) << resource::info(K).name;
 }
 
 TEST(Snapshot, EveryKindHasTheRowThatTheRegistryHas) {
@@ -84,6 +85,20 @@ TEST(Snapshot, ACachedKindGivesItsEntriesAsTheirOwnType) {
     return true;
   });
   EXPECT_THAT(names, testing::UnorderedElementsAre("edge-7", "edge-8"));
+}
+
+TEST(Snapshot, WhatIsOfAnotherKindHasAnEmptyBody) {
+  auto first = std::make_unique<Snapshot>();
+  first->of(Kind::Agent).source = Source::Cache;
+  first->of(Kind::Agent).items.put(shared(Kind::Service, "web"));
+  Published<Snapshot> published(std::move(first));
+  View view(published);
+
+  const auto agents = view.read<Kind::Agent>();
+
+  ASSERT_TRUE(agents.find("web"));
+  EXPECT_EQ(agents.find("web")->metadata.name(), "web");
+  EXPECT_EQ(&agents.find("web")->body, &v1::Agent::default_instance());
 }
 
 TEST(Snapshot, AGuardShowsItsOwnMomentThoughAnotherIsPublished) {

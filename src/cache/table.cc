@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cache/table_memory.h"
+#include "resource/registry.h"
 
 namespace holdfast::cache {
 
@@ -27,9 +29,12 @@ struct TableItem {
 
 // The name's bytes follow it, so that a lookup compares them without visiting the resource.
 struct TableLeaf : TableItem {
-  uint32_t name_bytes;
   uint64_t hash;
   Shared resource;
+  const v1::Metadata* metadata;
+  const google::protobuf::Message* body;
+  v1::Resource::BodyCase body_case;
+  uint32_t name_bytes;
 
   std::string_view name() const { return {reinterpret_cast<const char*>(this + 1), name_bytes}; }
 };
@@ -45,6 +50,7 @@ constexpr unsigned kHashBits = 64;
 // The pointers to its children follow it.
 struct Node : Item {
   uint32_t count = 0;
+  uint32_t capacity = 0;
   uint64_t bitmap = 0;
 
   Item** slots() { return reinterpret_cast<Item**>(this + 1); }
@@ -62,59 +68,66 @@ uint32_t position(const Node& node, uint64_t bit) {
   return static_cast<uint32_t>(std::popcount(node.bitmap & (bit - 1)));
 }
 
+size_t bytes_of(const Node& node) {
+  return sizeof(Node) + node.capacity * sizeof(Item*);
+}
+
 // Space is given out for four children at a time.
-size_t capacity(uint32_t count) {
-  return (count + 3) & ~size_t{3};
+Node* make_node(TableMemory& memory, uint32_t count) {
+  const Node head{{.is_leaf = false}, count, (count + 3) & ~uint32_t{3}};
+  return new (memory.allocate(bytes_of(head))) Node(head);
 }
 
-Node* make_node(uint32_t count) {
-  void* space = ::operator new(sizeof(Node) + capacity(count) * sizeof(Item*));
-  return new (space) Node{{.is_leaf = false}, count};
-}
-
-Leaf* make_leaf(Shared resource, uint64_t hash) {
+Leaf* make_leaf(TableMemory& memory, const Shared& resource, uint64_t hash) {
   const std::string& name = resource->metadata().name();
-  void* space = ::operator new(sizeof(Leaf) + name.size());
-  auto* leaf = new (space)
-      Leaf{{.is_leaf = true}, static_cast<uint32_t>(name.size()), hash, std::move(resource)};
+  auto* leaf = new (memory.allocate(sizeof(Leaf) + name.size())) Leaf{
+      {.is_leaf = true},
+      hash,
+      resource,
+      &resource->metadata(),
+      resource::body_of(*resource),
+      resource->body_case(),
+      static_cast<uint32_t>(name.size()),
+  };
   std::memcpy(leaf + 1, name.data(), name.size());
   return leaf;
 }
 
-void free_item(Item* item) {
-  if (item->is_leaf) {
-    static_cast<Leaf*>(item)->~Leaf();
-  }
-  ::operator delete(item);
+void free_item(TableMemory& memory, Item* item) {
+  if (!item->is_leaf) return memory.free(item, bytes_of(static_cast<Node&>(*item)));
+  auto* leaf = static_cast<Leaf*>(item);
+  const size_t bytes = sizeof(Leaf) + leaf->name_bytes;
+  leaf->~Leaf();
+  memory.free(leaf, bytes);
 }
 
 // Gives up one reference, and frees what that was the last of, from the last child to the first: at
 // any time what is left is a whole trie. False if the budget ended before that.
-bool release(Item* item, size_t& budget) {
+bool release(TableMemory& memory, Item* item, size_t& budget) {
   if (item->refs == 1 && !item->is_leaf) {
     auto* node = static_cast<Node*>(item);
     while (node->count > 0) {
-      if (!release(node->slots()[node->count - 1], budget)) return false;
+      if (!release(memory, node->slots()[node->count - 1], budget)) return false;
       node->count -= 1;
       if (!node->is_bucket()) node->bitmap &= ~std::bit_floor(node->bitmap);
     }
   }
   if (budget == 0) return false;
   budget -= 1;
-  if (--item->refs == 0) free_item(item);
+  if (--item->refs == 0) free_item(memory, item);
   return true;
 }
 
-void release(Item* item) {
+void release(TableMemory& memory, Item* item) {
   size_t budget = SIZE_MAX;
-  release(item, budget);
+  release(memory, item, budget);
 }
 
 // Takes the caller's reference and gives back a node that the caller alone has.
-Node* own(Item* item) {
+Node* own(TableMemory& memory, Item* item) {
   auto* shared = static_cast<Node*>(item);
   if (shared->refs == 1) return shared;
-  Node* copy = make_node(shared->count);
+  Node* copy = make_node(memory, shared->count);
   copy->bitmap = shared->bitmap;
   std::ranges::copy(shared->children(), copy->slots());
   for (Item* child : copy->children()) child->refs += 1;
@@ -123,13 +136,13 @@ Node* own(Item* item) {
 }
 
 // Requires: `node` is the caller's alone. It may move.
-Node* insert_child(Node* node, uint32_t at, Item* child) {
-  if (node->count == capacity(node->count)) {
-    Node* larger = make_node(node->count + 1);
+Node* insert_child(TableMemory& memory, Node* node, uint32_t at, Item* child) {
+  if (node->count == node->capacity) {
+    Node* larger = make_node(memory, node->count + 1);
     larger->count = node->count;
     larger->bitmap = node->bitmap;
     std::ranges::copy(node->children(), larger->slots());
-    free_item(std::exchange(node, larger));
+    free_item(memory, std::exchange(node, larger));
   }
   Item** slots = node->slots();
   std::copy_backward(slots + at, slots + node->count, slots + node->count + 1);
@@ -139,19 +152,19 @@ Node* insert_child(Node* node, uint32_t at, Item* child) {
 }
 
 // A trie of two leaves with different names.
-Item* join(Leaf* a, Leaf* b, unsigned shift) {
+Item* join(TableMemory& memory, Leaf* a, Leaf* b, unsigned shift) {
   if (shift >= kHashBits) {
-    Node* bucket = make_node(2);
+    Node* bucket = make_node(memory, 2);
     bucket->slots()[0] = a;
     bucket->slots()[1] = b;
     return bucket;
   }
   const uint64_t bit_a = bit_at(a->hash, shift);
   const uint64_t bit_b = bit_at(b->hash, shift);
-  Node* node = make_node(bit_a == bit_b ? 1 : 2);
+  Node* node = make_node(memory, bit_a == bit_b ? 1 : 2);
   node->bitmap = bit_a | bit_b;
   if (bit_a == bit_b) {
-    node->slots()[0] = join(a, b, shift + kBits);
+    node->slots()[0] = join(memory, a, b, shift + kBits);
   } else {
     node->slots()[bit_a < bit_b ? 0 : 1] = a;
     node->slots()[bit_a < bit_b ? 1 : 0] = b;
@@ -167,42 +180,43 @@ uint32_t find_in_bucket(const Node& bucket, std::string_view name) {
 }
 
 // These take the caller's references to both and give back one to the result.
-Item* put_leaf(Item* item, Leaf* fresh, unsigned shift) {
+Item* put_leaf(TableMemory& memory, Item* item, Leaf* fresh, unsigned shift) {
   if (item->is_leaf) {
     auto* leaf = static_cast<Leaf*>(item);
-    if (leaf->hash != fresh->hash || leaf->name() != fresh->name()) return join(leaf, fresh, shift);
-    release(leaf);
+    if (leaf->hash != fresh->hash || leaf->name() != fresh->name())
+      return join(memory, leaf, fresh, shift);
+    release(memory, leaf);
     return fresh;
   }
-  Node* node = own(item);
+  Node* node = own(memory, item);
   if (node->is_bucket()) {
     const uint32_t at = find_in_bucket(*node, fresh->name());
-    if (at == node->count) return insert_child(node, at, fresh);
-    release(std::exchange(node->slots()[at], fresh));
+    if (at == node->count) return insert_child(memory, node, at, fresh);
+    release(memory, std::exchange(node->slots()[at], fresh));
     return node;
   }
   const uint64_t bit = bit_at(fresh->hash, shift);
   const uint32_t at = position(*node, bit);
   if ((node->bitmap & bit) != 0) {
-    node->slots()[at] = put_leaf(node->slots()[at], fresh, shift + kBits);
+    node->slots()[at] = put_leaf(memory, node->slots()[at], fresh, shift + kBits);
     return node;
   }
-  node = insert_child(node, at, fresh);
+  node = insert_child(memory, node, at, fresh);
   node->bitmap |= bit;
   return node;
 }
 
 // Requires: `gone` is below `item`; it is freed on the way. Null if nothing is left.
-Item* erase_leaf(Item* item, const Leaf& gone, unsigned shift) {
+Item* erase_leaf(TableMemory& memory, Item* item, const Leaf& gone, unsigned shift) {
   if (item->is_leaf) {
-    release(item);
+    release(memory, item);
     return nullptr;
   }
-  Node* node = own(item);
+  Node* node = own(memory, item);
   const uint64_t bit = node->is_bucket() ? 0 : bit_at(gone.hash, shift);
   const uint32_t at = bit == 0 ? find_in_bucket(*node, gone.name()) : position(*node, bit);
   Item** slots = node->slots();
-  slots[at] = erase_leaf(slots[at], gone, shift + kBits);
+  slots[at] = erase_leaf(memory, slots[at], gone, shift + kBits);
   if (slots[at] == nullptr) {
     std::copy(slots + at + 1, slots + node->count, slots + at);
     node->count -= 1;
@@ -210,8 +224,17 @@ Item* erase_leaf(Item* item, const Leaf& gone, unsigned shift) {
   }
   if (node->count != 1 || !slots[0]->is_leaf) return node;
   Item* last = slots[0];
-  free_item(node);
+  free_item(memory, node);
   return last;
+}
+
+// An item takes several cache lines, and where to look in it is known only when the first is here:
+// all are asked for at once.
+void ask_for(const Item* item) {
+  constexpr size_t kLine = 64, kLines = 4;
+  for (size_t i = 0; i < kLines; ++i) {
+    __builtin_prefetch(reinterpret_cast<const char*>(item) + i * kLine);
+  }
 }
 
 bool visit_all(const Item& item, absl::FunctionRef<bool(const Shared&)> visit) {
@@ -226,40 +249,44 @@ size_t Table::default_hash(std::string_view name) {
   return std::hash<std::string_view>{}(name);
 }
 
-Table::Table(const Table& other) : root_(other.root_), size_(other.size_), hash_(other.hash_) {
+Table::Table(Hash hash) : hash_(hash), memory_(std::make_shared<TableMemory>()) {}
+
+Table::Table(const Table& other)
+    : root_(other.root_), size_(other.size_), hash_(other.hash_), memory_(other.memory_) {
   if (root_ != nullptr) root_->refs += 1;
 }
 
 Table::Table(Table&& other) noexcept
     : root_(std::exchange(other.root_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      hash_(other.hash_) {}
+      hash_(other.hash_),
+      memory_(other.memory_) {}
 
 Table& Table::operator=(Table other) noexcept {
   std::swap(root_, other.root_);
   std::swap(size_, other.size_);
   std::swap(hash_, other.hash_);
+  std::swap(memory_, other.memory_);
   return *this;
 }
 
 Table::~Table() {
-  if (root_ != nullptr) release(root_);
+  if (root_ != nullptr) release(*memory_, root_);
 }
 
-void Table::put(Shared resource) {
+void Table::put(const Shared& resource) {
   HF_CHECK(resource != nullptr, "a table holds resources");
   const std::string& name = resource->metadata().name();
   const bool is_new = leaf(name) == nullptr;
-  const uint64_t hash = hash_(name);
-  Leaf* fresh = make_leaf(std::move(resource), hash);
-  root_ = root_ == nullptr ? fresh : put_leaf(root_, fresh, 0);
+  Leaf* fresh = make_leaf(*memory_, resource, hash_(name));
+  root_ = root_ == nullptr ? fresh : put_leaf(*memory_, root_, fresh, 0);
   if (is_new) size_ += 1;
 }
 
 bool Table::erase(std::string_view name) {
   const Leaf* gone = leaf(name);
   if (gone == nullptr) return false;
-  root_ = erase_leaf(root_, *gone, 0);
+  root_ = erase_leaf(*memory_, root_, *gone, 0);
   size_ -= 1;
   return true;
 }
@@ -267,7 +294,7 @@ bool Table::erase(std::string_view name) {
 bool Table::dismantle(size_t& budget) {
   size_ = 0;
   if (root_ == nullptr) return true;
-  if (!release(root_, budget)) return false;
+  if (!release(*memory_, root_, budget)) return false;
   root_ = nullptr;
   return true;
 }
@@ -285,6 +312,7 @@ const TableLeaf* Table::leaf(std::string_view name) const {
     const uint64_t bit = bit_at(rest, 0);
     if ((node.bitmap & bit) == 0) return nullptr;
     item = node.slots()[position(node, bit)];
+    ask_for(item);
     rest >>= kBits;
   }
   const auto* found = static_cast<const Leaf*>(item);
@@ -295,6 +323,15 @@ const TableLeaf* Table::leaf(std::string_view name) const {
 const v1::Resource* Table::find(std::string_view name) const {
   const Leaf* found = leaf(name);
   return found == nullptr ? nullptr : found->resource.get();
+}
+
+Table::Parts Table::find_parts(std::string_view name) const {
+  const Leaf* found = leaf(name);
+  if (found == nullptr) return {};
+  return {.resource = found->resource.get(),
+          .metadata = found->metadata,
+          .body = found->body,
+          .body_case = found->body_case};
 }
 
 Shared Table::share(std::string_view name) const {

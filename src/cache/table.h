@@ -24,6 +24,7 @@ using Shared = std::shared_ptr<const v1::Resource>;
 
 struct TableItem;
 struct TableLeaf;
+class TableMemory;
 
 class Table {
  public:
@@ -33,7 +34,7 @@ class Table {
   static size_t default_hash(std::string_view name);
 
   Table() : Table(default_hash) {}
-  explicit Table(Hash hash) : hash_(hash) {}
+  explicit Table(Hash hash);
   Table(const Table& other);  // shares everything
   Table(Table&& other) noexcept;
   Table& operator=(Table other) noexcept;
@@ -41,7 +42,7 @@ class Table {
   ~Table();
 
   // Replaces what has the same metadata.name. Requires: not null.
-  void put(Shared resource);
+  void put(const Shared& resource);
   // Whether there was one.
   bool erase(std::string_view name);
   // Lets go of at most `budget` items, nodes of the trie included, and takes what it used from
@@ -50,7 +51,16 @@ class Table {
 
   // Null if there is none. Valid while this table, or one that shares it, lives unchanged.
   const v1::Resource* find(std::string_view name) const;
-  // The same, to keep; null if there is none. Counts, so not for a hot path on many threads.
+  // Where the parts of a resource are, found without visiting the resource itself: that is one wait
+  // for memory less.
+  struct Parts {
+    const v1::Resource* resource = nullptr;  // the rest is set if this is
+    const v1::Metadata* metadata = nullptr;
+    const google::protobuf::Message* body = nullptr;
+    v1::Resource::BodyCase body_case = v1::Resource::BODY_NOT_SET;
+  };
+  Parts find_parts(std::string_view name) const;
+  // The resource, to keep; null if there is none. Counts, so not for a hot path on many threads.
   Shared share(std::string_view name) const;
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -64,6 +74,7 @@ class Table {
   TableItem* root_ = nullptr;
   size_t size_ = 0;
   Hash hash_;
+  std::shared_ptr<TableMemory> memory_;  // tidy: shared, by a table and its copies
 };
 
 }  // namespace holdfast::cache

@@ -65,6 +65,20 @@ TEST(Table, FindsTheVeryResourceThatWasPut) {
   EXPECT_EQ(table.size(), 2u);
 }
 
+TEST(Table, FindsThePartsOfAResource) {
+  Table table;
+  const Shared edge = agent("edge-7");
+  table.put(edge);
+
+  const Table::Parts parts = table.find_parts("edge-7");
+
+  EXPECT_EQ(parts.resource, edge.get());
+  EXPECT_EQ(parts.metadata, &edge->metadata());
+  EXPECT_EQ(parts.body, &edge->agent());
+  EXPECT_EQ(parts.body_case, v1::Resource::kAgent);
+  EXPECT_EQ(table.find_parts("edge-8").resource, nullptr);
+}
+
 TEST(Table, PutReplacesWhatHasTheSameName) {
   Table table;
   const Shared old = agent("edge-7", 1);
