@@ -84,6 +84,8 @@ void offer_argument(Candidates& out, const std::string& typed, const Place& plac
     out.name_prefix = typed.substr(0, slash + 1);
   } else {
     for (const std::string& kind : kinds) offer(out, typed, kind, "");
+    // Not a kind: nothing else takes it.
+    if (place.command().name == "get") offer(out, typed, "caches", "");
   }
   // It becomes an argument of a command: nothing but what a kind can be.
   const bool is_word = std::ranges::all_of(out.names_of, [](char c) {
