@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
+#include "rpc/connectivity.h"
 #include "rpc/server_stream.h"
 
 namespace holdfast::rpc {
@@ -19,13 +21,11 @@ using HealthMethods = Health::StubInterface::async_interface;
 using DiscoveryMethods = v1::ServiceConfigDiscovery::StubInterface::async_interface;
 using pick::Discovery;
 
-// gRPC tells nobody without a thread and a queue of its own that a channel changed its state, and
-// such a watch keeps the channel alive. So it is asked; a health watch or a call that breaks is
-// noticed at once all the same.
+// How often a channel that dials is asked how far it is.
 constexpr Duration kFirstDialPoll = std::chrono::milliseconds(1);
 constexpr Duration kDialPoll = std::chrono::milliseconds(10);
-constexpr Duration kConnectedPoll = std::chrono::milliseconds(100);
 constexpr Duration kWhyTimeout = std::chrono::milliseconds(250);
+constexpr size_t kMaxReasonBytes = 256;
 constexpr Duration kLongWait = std::chrono::hours(1);
 
 asio::awaitable<bool> is_cancelled() {
@@ -42,6 +42,13 @@ asio::awaitable<Result<v1::GetServiceConfigResponse>> ask_for_config(const Conne
   const auto stub = v1::ServiceConfigDiscovery::NewStub(connection.channel);
   co_return co_await call(static_cast<DiscoveryMethods&>(*stub->async()),
                           &DiscoveryMethods::GetServiceConfig, {}, {.timeout = timeout});
+}
+
+// What a server said is cut, and safe to print.
+std::string failure(const Connection& connection, const Status& why) {
+  const absl::string_view message = why.message();
+  return fmt::format("{}: {}", connection.address,
+                     quoted({message.data(), message.size()}, kMaxReasonBytes));
 }
 
 // The first policy we know counts; a mode we do not know is not "reconnect".
@@ -195,10 +202,8 @@ asio::awaitable<void> PickHealthyService::follow(Pinned connection, Duration tim
     co_return;
   }
   carry_out(core_.on_connected(connection->id, clock_.now()));
-  while (co_await net::pause(kConnectedPoll)) {
-    if (!is_lost(*connection)) continue;
+  if (co_await until_lost(connection->channel)) {
     carry_out(core_.on_closed(connection->id, clock_.now()));
-    co_return;
   }
 }
 
@@ -211,8 +216,7 @@ asio::awaitable<bool> PickHealthyService::connect(const Connection& connection, 
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) {
       // Only a call is told why; it fails at once.
       const auto why = co_await ask_for_config(connection, kWhyTimeout);
-      last_failure_ =
-          fmt::format("{}: {}", connection.address, std::string_view(why.status().message()));
+      last_failure_ = failure(connection, why.status());
       co_return false;
     }
     if (!co_await net::pause(poll)) co_return false;
@@ -227,8 +231,7 @@ asio::awaitable<void> PickHealthyService::discover(Pinned connection) {
   if (co_await is_cancelled()) co_return;
   const Time now = clock_.now();
   if (!answer.ok()) {
-    last_failure_ =
-        fmt::format("{}: {}", connection->address, std::string_view(answer.status().message()));
+    last_failure_ = failure(*connection, answer.status());
   }
   if (!answer.ok() && is_lost(*connection)) {
     carry_out(core_.on_closed(connection->id, now));

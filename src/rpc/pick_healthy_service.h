@@ -117,16 +117,19 @@ class PickHealthyService {
     std::unique_ptr<net::TaskGroup> tasks;
   };
   using Ended = std::function<void(grpc::Status)>;
-  // Starts one attempt; what it returns cancels it.
+  // One attempt. gRPC and we share it: either may be done with it first.
+  struct Attempt {
+    std::shared_ptr<void> in_flight{};  // tidy: shared with gRPC
+    grpc::ClientContext* context = nullptr;
+  };
   using StartAttempt =
-      std::function<std::shared_ptr<grpc::ClientContext>(  // tidy: shared with gRPC
-          const Connection& connection, const CallOptions& options, Ended ended)>;
+      std::function<Attempt(const Connection& connection, const CallOptions& options, Ended ended)>;
   struct Running;  // one call and its attempts
   using Waiters = std::set<asio::steady_timer*>;
 
-  // The index of the attempt that succeeded.
-  asio::awaitable<Result<size_t>> attempt_until_answered(const StartAttempt& start,
-                                                         const PickedCall& options);
+  // What is in flight no more: the attempt that succeeded.
+  asio::awaitable<Result<std::shared_ptr<void>>> attempt_until_answered(  // tidy: shared with gRPC
+      const StartAttempt& start, const PickedCall& options);
   void start_attempt(Running& running, const StartAttempt& start, const PickedCall& options);
   void note_end(Running& running, size_t attempt, const grpc::Status& status);
   Status outcome(const Running& running, const PickedCall& options) const;
@@ -183,10 +186,9 @@ asio::awaitable<Result<Response>> PickHealthyService::call(
     Response response;
   };
   const auto same_request = std::make_shared<const Request>(std::move(request));
-  std::vector<std::shared_ptr<InFlight>> attempts;  // tidy: shared with gRPC
   const StartAttempt start = [&](const Connection& connection, const CallOptions& call_options,
                                  Ended ended) {
-    const auto& in_flight = attempts.emplace_back(std::make_shared<InFlight>());
+    const auto in_flight = std::make_shared<InFlight>();
     in_flight->stub = Service::NewStub(connection.channel);
     in_flight->request = same_request;
     apply(call_options, in_flight->context);
@@ -194,10 +196,10 @@ asio::awaitable<Result<Response>> PickHealthyService::call(
     (methods.*method)(
         &in_flight->context, in_flight->request.get(), &in_flight->response,
         [in_flight, ended = std::move(ended)](grpc::Status status) { ended(std::move(status)); });
-    return std::shared_ptr<grpc::ClientContext>(in_flight, &in_flight->context);  // tidy: shared
+    return Attempt{.in_flight = in_flight, .context = &in_flight->context};
   };
-  CO_TRY(const size_t answer, co_await attempt_until_answered(start, options));
-  co_return std::move(attempts[answer]->response);
+  CO_TRY(const auto answered, co_await attempt_until_answered(start, options));
+  co_return std::move(std::static_pointer_cast<InFlight>(answered)->response);
 }
 
 }  // namespace holdfast::rpc

@@ -15,9 +15,9 @@ namespace {
 constexpr Duration kSlack = std::chrono::milliseconds(100);
 constexpr Duration kLongWait = std::chrono::hours(1);
 
-asio::awaitable<bool> is_cancelled() {
-  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-  co_return state.cancelled() != asio::cancellation_type::none;
+// Asked without a coroutine of its own: awaiting one throws once the caller was cancelled.
+bool is_cancelled(const asio::cancellation_state& state) {
+  return state.cancelled() != asio::cancellation_type::none;
 }
 
 Status stopped_error() {
@@ -48,17 +48,17 @@ struct PickHealthyService::Running {
     size_t attempt = 0;
     grpc::Status status;
   };
-  struct Attempt {
+  struct Tried {
     Pinned connection;
-    std::shared_ptr<grpc::ClientContext> context;  // tidy: shared with gRPC
+    Attempt attempt{};
     std::optional<Status> ended{};
   };
 
   Running(const asio::any_io_executor& executor, RepeatOptions options, Time now, Time end)
       : call(options, now, end), deadline(end), ends(executor) {}
   ~Running() {
-    for (const Attempt& attempt : attempts) {
-      if (!attempt.ended) attempt.context->TryCancel();
+    for (const Tried& tried : attempts) {
+      if (!tried.ended) tried.attempt.context->TryCancel();
     }
   }
   Running(const Running&) = delete;
@@ -67,12 +67,12 @@ struct PickHealthyService::Running {
   RepeatedCall call;
   Time deadline;
   Mailbox<End> ends;
-  std::vector<Attempt> attempts;
+  std::vector<Tried> attempts;
   std::optional<size_t> last_ended;
 };
 
-asio::awaitable<Result<size_t>> PickHealthyService::attempt_until_answered(
-    const StartAttempt& start, const PickedCall& options) {
+asio::awaitable<Result<std::shared_ptr<void>>>  // tidy: shared with gRPC
+PickHealthyService::attempt_until_answered(const StartAttempt& start, const PickedCall& options) {
   const Time began = clock_.now();
   Running running(loop_,
                   {.repeat = options.repeat,
@@ -81,7 +81,9 @@ asio::awaitable<Result<size_t>> PickHealthyService::attempt_until_answered(
                   began, began + options.timeout);
   const Waiting waiting(waiters_, running.ends.timer());
   for (;;) {
-    if (stopped_ || co_await is_cancelled()) co_return stopped_error();
+    if (stopped_ || is_cancelled(co_await asio::this_coro::cancellation_state)) {
+      co_return stopped_error();
+    }
     for (const Running::End& end : running.ends.take_now()) {
       note_end(running, end.attempt, end.status);
     }
@@ -93,7 +95,7 @@ asio::awaitable<Result<size_t>> PickHealthyService::attempt_until_answered(
     if (!next.start && !next.doubt) co_await running.ends.wait(next.wake_at - now);
   }
   CO_TRY_OK(outcome(running, options));
-  co_return *running.call.answer();
+  co_return running.attempts[*running.call.answer()].attempt.in_flight;
 }
 
 void PickHealthyService::start_attempt(Running& running, const StartAttempt& start,
@@ -102,16 +104,17 @@ void PickHealthyService::start_attempt(Running& running, const StartAttempt& sta
   if (attempt > 0) stats_.repeated_calls += 1;
   const CallOptions call_options{.timeout = running.deadline - clock_.now() + kSlack,
                                  .metadata = options.metadata};
-  auto context =
+  Attempt started =
       start(*picked_, call_options, [sender = running.ends.sender(), attempt](grpc::Status status) {
         sender.deliver({.attempt = attempt, .status = std::move(status)});
       });
-  running.attempts.push_back({.connection = picked_, .context = std::move(context)});
+  running.attempts.push_back({.connection = picked_, .attempt = std::move(started)});
 }
 
 void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::Status& status) {
-  Running::Attempt& ended = running.attempts[attempt];
+  Running::Tried& ended = running.attempts[attempt];
   ended.ended = from_grpc(status);
+  if (!status.ok()) ended.attempt = {};  // a long call may have many
   running.last_ended = attempt;
   const uint64_t id = ended.connection->id;
   const Time now = clock_.now();
@@ -126,6 +129,7 @@ void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::
   } else if (core_.is_doubted(id)) {
     carry_out(core_.on_answered(id, now));
   }
+  if (!status.ok()) ended.connection.reset();  // unpinned
 }
 
 Status PickHealthyService::outcome(const Running& running, const PickedCall& options) const {
@@ -150,7 +154,7 @@ asio::awaitable<bool> PickHealthyService::next_pick(Duration at_most) {
   const Waiting waiting(waiters_, timer);
   timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  co_return !co_await is_cancelled();
+  co_return !is_cancelled(co_await asio::this_coro::cancellation_state);
 }
 
 asio::awaitable<Result<Pinned>> PickHealthyService::wait_picked(Duration timeout) {
