@@ -128,6 +128,7 @@ _holdfast() {
 complete -F _holdfast holdfast
 )sh";
 
+// clang-format off: it takes the quotes within for the end of the text.
 constexpr std::string_view kZsh = R"sh(#compdef holdfast
 # zsh completion for holdfast
 _holdfast() {
@@ -137,20 +138,17 @@ _holdfast() {
     case $line in
       :files) _files ;;
       :names\ *) kind=${${(s: :)line}[2]} prefix=${${(s: :)line}[3]}
-        for name in ${(f)" $(timeout 2 $ { words[1] } --timeout 1 get $kind - o name 2 >
-                             / dev / null) "}; do
-    compadd-- "$prefix${name#*/}" done;
-;
-      *) found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;
-      ;
-      esac done < < (${words[1]} complete "${(@)words[2,CURRENT]}" 2 > / dev / null)((${#found})) &&
-          _describe holdfast found
-      }
-      if
-        [[${funcstack[1]} == _holdfast]];
-      then _holdfast "$@";
-      else compdef _holdfast holdfast; fi
+        for name in ${(f)"$(timeout 2 ${words[1]} --timeout 1 get $kind -o name 2>/dev/null)"}; do
+          compadd -- "$prefix${name#*/}"
+        done ;;
+      *) found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
+    esac
+  done < <(${words[1]} complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+  (( ${#found} )) && _describe holdfast found
+}
+if [[ ${funcstack[1]} == _holdfast ]]; then _holdfast "$@"; else compdef _holdfast holdfast; fi
 )sh";
+// clang-format on
 
 constexpr std::string_view kFish = R"sh(# fish completion for holdfast
 function __holdfast_complete

@@ -68,6 +68,9 @@ class Handoff {
   asio::awaitable<std::optional<T>> take() {
     for (;;) {
       if (auto value = take_now()) co_return value;
+      // A cancellation that came before this wait would not end it.
+      const auto before = co_await asio::this_coro::cancellation_state;
+      if (before.cancelled() != asio::cancellation_type::none) co_return std::nullopt;
       co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
       auto value = take_now();
       const auto state = co_await asio::this_coro::cancellation_state;
