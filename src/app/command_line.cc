@@ -18,7 +18,8 @@ void add_global_options(CLI::App& app, CommandLine& line) {
   line.connection.default_server = default_server();
   line.connection.profile_dir = cli::default_profile_dir();
   app.add_option("--server", line.connection.server,
-                 "controller to ask: unix:/PATH or HOST:PORT (default: the profile's, else " +
+                 "controller to ask: unix:/PATH or HOST:PORT; several, with commas between "
+                 "them, are tried in turn (default: the profile's, else " +
                      line.connection.default_server + ")")
       ->envname("HOLDFAST_SERVER");
   app.add_option("--profile", line.connection.profile_dir, "folder that `login` wrote")

@@ -1,6 +1,7 @@
 // The verbs on resources: apply, get, describe, delete, watch.
 #include "app/command_line.h"
 #include "base/bytes.h"
+#include "cli/caches.h"
 
 namespace holdfast::app {
 namespace {
@@ -25,20 +26,33 @@ Status parse_selector(CommandLine& line) {
 
 void add_get(CLI::App& app, CommandLine& line) {
   CLI::App* get = app.add_subcommand(
-      "get", "show resources\n  holdfast get services\n  holdfast get service/web -o yaml");
-  get->add_option("KIND", line.get.kind, "as service, services, svc or service/web")->required();
+      "get",
+      "show resources, and what nodes have in their caches\n  holdfast get services\n"
+      "  holdfast get service/web -o yaml\n  holdfast get caches agent/edge-1\n"
+      "  holdfast get caches --node /var/lib/holdfast");
+  get->add_option("KIND", line.get.kind, "as service, services, svc or service/web; or caches")
+      ->required();
   get->add_option("NAME", line.get.names, "only these");
   get->add_option("-l,--selector", line.selector, "only with this label, as key=value")
       ->delimiter(',');
   get->add_flag("-w,--watch", line.get.watch, "go on with changes until interrupted");
   get->add_option("--count", line.get.count, "with --watch: stop after so many changes");
+  get->add_option("--node", line.get.node,
+                  "for caches: ask this node itself, by its socket or its data folder")
+      ->type_name("PATH");
   add_output(*get, line.get.output);
-  line.on_session(get, [&line](const cli::Session& session) {
+  line.on(get, [&line](const cli::Console& console) {
     const Status selector = parse_selector(line);
     if (!selector.ok()) {
-      return session.console.report({Exit::Usage, "HF6010", std::string(selector.message()), ""});
+      return console.report({Exit::Usage, "HF6010", std::string(selector.message()), ""});
     }
-    return cli::get(session, line.get);
+    if (!line.get.node.empty()) {
+      return cli::get_node_caches(console, line.get, line.connection.timeout);
+    }
+    return line.with_session(console, [&line](const cli::Session& session) {
+      return cli::is_caches(line.get.kind) ? cli::get_caches(session, line.get)
+                                           : cli::get(session, line.get);
+    });
   });
 }
 

@@ -11,6 +11,7 @@
 namespace holdfast::cli {
 namespace {
 
+constexpr size_t kMaxAddresses = 16;
 constexpr size_t kLongestHost = 253;
 constexpr size_t kLongestSocketPath = 107;  // what a unix address holds
 constexpr std::string_view kUnix = "unix:";
@@ -68,6 +69,24 @@ std::expected<Address, Failure> parse_address(std::string_view text) {
     return wrong(text, fmt::format("{} is not a port; use 1 to 65535", quoted(rest)));
   }
   return Address{.host = std::string(host), .port = static_cast<uint16_t>(*port)};
+}
+
+std::expected<Addresses, Failure> parse_addresses(std::string_view text) {
+  Addresses all;
+  size_t count = 0;
+  for (size_t at = 0; at <= text.size(); ++count) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    const auto one = parse_address(text.substr(at, comma - at));
+    if (!one) return std::unexpected(one.error());
+    if (count > 0 && one->is_unix() != all.is_unix) {
+      return wrong(text, "sockets on this machine and hosts do not go together");
+    }
+    if (count == kMaxAddresses) return wrong(text, "there are more than 16");
+    all.is_unix = one->is_unix();
+    all.text += (all.text.empty() ? "" : ",") + one->text();
+    at = comma + 1;
+  }
+  return all;
 }
 
 }  // namespace holdfast::cli

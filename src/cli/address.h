@@ -22,6 +22,14 @@ struct Address {
   std::string text() const;
 };
 
+// One, or several separated by commas: unix sockets, or hosts, not both. As Address::text(), with
+// commas. Exit::Usage with what is wrong.
+struct Addresses {
+  std::string text{};
+  bool is_unix = false;
+};
+std::expected<Addresses, Failure> parse_addresses(std::string_view text);
+
 // Exit::Usage with what is wrong.
 std::expected<Address, Failure> parse_address(std::string_view text);
 

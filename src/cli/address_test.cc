@@ -54,5 +54,20 @@ TEST(Address, WhatCannotBeOneIsUsageWithItsOwnWords) {
   }
 }
 
+TEST(Addresses, SeveralAreSeparatedByCommasAndOfOneSort) {
+  EXPECT_EQ(parse_addresses("ctl-1").value().text, "ctl-1:7443");
+  EXPECT_EQ(parse_addresses("ctl-1,[::1]:80,10.0.0.1:1").value().text,
+            "ctl-1:7443,[::1]:80,10.0.0.1:1");
+  EXPECT_TRUE(parse_addresses("unix:/a,unix:/b").value().is_unix);
+  std::string many = "a";
+  for (int i = 0; i < 15; ++i) many += ",a";
+  EXPECT_TRUE(parse_addresses(many));
+  for (const std::string& bad :
+       {std::string("a,,b"), std::string("a,"), std::string(",a"), std::string(""),
+        std::string("a,unix:/b"), std::string("a b,c"), many + ",a"}) {
+    EXPECT_EQ(parse_addresses(bad).error().exit, Exit::Usage) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::cli

@@ -41,7 +41,7 @@ void print_laggards(const v1::RotateResponse& response) {
 
 Exit rotation_status(const Session& session, Output output) {
   const Result<v1::Authority> authority =
-      session.client.identity(&v1::Identity::Stub::GetAuthority, v1::GetAuthorityRequest());
+      session.client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
   if (!authority.ok()) return session.failed(authority.status());
   print_authority(*authority, output);
   if (output == Output::Json || output == Output::Yaml) return Exit::Ok;
@@ -50,8 +50,7 @@ Exit rotation_status(const Session& session, Output output) {
   v1::RotateRequest request;
   request.set_action(v1::ROTATE_ACTION_NEXT);
   request.set_dry_run(true);
-  const Result<v1::RotateResponse> next =
-      session.client.identity(&v1::Identity::Stub::Rotate, request);
+  const Result<v1::RotateResponse> next = session.client.identity(&IdentityCalls::Rotate, request);
   if (next.ok()) {
     print_err("Next: holdfast rotate next\n");
   } else {
@@ -77,7 +76,7 @@ v1::RotateAction action_of(RotateOptions::Step step) {
 
 Exit init(const Session& session, const InitOptions& options) {
   Result<v1::Authority> authority =
-      session.client.identity(&v1::Identity::Stub::GetAuthority, v1::GetAuthorityRequest());
+      session.client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
   if (absl::IsUnavailable(authority.status()) || absl::IsDeadlineExceeded(authority.status())) {
     return session.failed(authority.status());
   }
@@ -86,7 +85,7 @@ Exit init(const Session& session, const InitOptions& options) {
   if (!there) {
     v1::InitRequest request;
     request.set_cluster(options.cluster.empty() ? std::string(kDefaultCluster) : options.cluster);
-    authority = session.client.identity(&v1::Identity::Stub::Init, request);
+    authority = session.client.identity(&IdentityCalls::Init, request);
   }
   if (!authority.ok()) return session.failed(authority.status());
   print_authority(*authority, options.output);
@@ -107,8 +106,7 @@ Exit rotate(const Session& session, const RotateOptions& options) {
   request.set_action(action_of(options.step));
   request.set_dry_run(options.dry_run);
   request.set_cut_off_laggards(options.cut_off_laggards);
-  const Result<v1::RotateResponse> done =
-      session.client.identity(&v1::Identity::Stub::Rotate, request);
+  const Result<v1::RotateResponse> done = session.client.identity(&IdentityCalls::Rotate, request);
   if (!done.ok()) return session.failed(done.status());
   if (options.output == Output::Json || options.output == Output::Yaml) {
     const Document document("rotation", *done);
@@ -124,7 +122,7 @@ Exit rotate(const Session& session, const RotateOptions& options) {
 
 Exit whoami(const Session& session, const WhoAmIOptions& options) {
   const Result<v1::WhoAmIResponse> me =
-      session.client.identity(&v1::Identity::Stub::WhoAmI, v1::WhoAmIRequest());
+      session.client.identity(&IdentityCalls::WhoAmI, v1::WhoAmIRequest());
   if (!me.ok()) return session.failed(me.status());
   if (options.output == Output::Json || options.output == Output::Yaml) {
     const Document document("identity", *me);

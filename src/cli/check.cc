@@ -22,7 +22,7 @@ void ask(Client& client, Findings& found) {
   found.asked = client.asked();
   found.asked.server = found.server;
   if (!found.status.ok()) return;
-  found.authority = client.identity(&v1::Identity::Stub::GetAuthority, v1::GetAuthorityRequest());
+  found.authority = client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
   found.tokens = fetch_all(client, resource::Kind::Token, {});
 }
 

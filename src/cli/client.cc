@@ -1,135 +1,196 @@
 #include "cli/client.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
+#include <openssl/rand.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <array>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "net/task_group.h"
+#include "net/within.h"
+#include "rpc/server_stream.h"
 
 namespace holdfast::cli {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::minutes;
 using std::chrono::seconds;
 
-std::chrono::system_clock::time_point after(Duration timeout) {
-  return std::chrono::system_clock::now() + std::chrono::duration_cast<milliseconds>(timeout);
+// A dial that is refused is tried again: behind a balancer the next may reach another controller.
+constexpr uint64_t kTriesPerAddress = 3;
+constexpr Duration kPoll = milliseconds(10);
+constexpr Duration kPatience = seconds(30);
+
+using ResourceCalls = v1::Resources::StubInterface::async_interface;
+using StatusCalls = v1::Status::StubInterface::async_interface;
+using EventCalls = v1::Events::StubInterface::async_interface;
+
+template <size_t kSize>
+std::array<unsigned char, kSize> random_bytes() {
+  std::array<unsigned char, kSize> bytes;
+  HF_CHECK(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1, "OpenSSL is random");
+  return bytes;
+}
+
+std::string random_id() {
+  std::string out;
+  for (const unsigned char byte : random_bytes<16>()) out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+uint64_t random_seed() {
+  uint64_t seed = 0;
+  const auto bytes = random_bytes<sizeof seed>();
+  std::memcpy(&seed, bytes.data(), sizeof seed);
+  return seed;
+}
+
+template <typename Request>
+Request with_id(Request request) {
+  if (request.request_id().empty()) request.set_request_id(random_id());
+  return request;
+}
+
+std::vector<std::string> addresses_of(const std::string& server) {
+  return absl::StrSplit(server, ',');
 }
 
 rpc::ChannelOptions channel_options(const ClientOptions& options) {
-  return {.tls = options.tls,
-          // A watch may be quiet for long; servers allow an idle client a ping each five minutes.
-          .keepalive_interval = minutes(6),
-          .keepalive_timeout = seconds(20),
-          // A call's own deadline comes first, so that silence is told from absence.
-          .connect_timeout = options.timeout + seconds(5),
-          .longest_reconnect_wait = milliseconds(500)};
+  return {
+      .tls = options.tls,
+      // A watch may be quiet for long, and its peer gone; servers allow a ping each five seconds.
+      .keepalive_interval = seconds(10),
+      .keepalive_timeout = seconds(5),
+      // A controller that hangs behind a balancer leaves time for the next.
+      .connect_timeout = seconds(2),
+      .longest_reconnect_wait = milliseconds(500)};
 }
 
-// Cancels a call that has not begun in time.
-class BeginDeadline {
- public:
-  BeginDeadline(grpc::ClientContext& context, Duration timeout)
-      : watchdog_([this, &context, timeout] {
-          std::unique_lock lock(mutex_);
-          if (changed_.wait_for(lock, timeout, [this] { return begun_; })) return;
-          late_ = true;
-          context.TryCancel();
-        }) {}
-  ~BeginDeadline() {
-    begin();
-    watchdog_.join();
-  }
-  BeginDeadline(const BeginDeadline&) = delete;
-  BeginDeadline& operator=(const BeginDeadline&) = delete;
+// Somebody may be there who does not answer, as opposed to nobody.
+bool is_silence(std::string_view failure) {
+  return failure.empty() || failure.contains("no answer within") || failure.contains("imeout") ||
+         failure.contains("imed out") || failure.contains("Deadline Exceeded");
+}
 
-  void begin() {
-    const std::lock_guard lock(mutex_);
-    begun_ = true;
-    changed_.notify_all();
-  }
-  bool late() {
-    const std::lock_guard lock(mutex_);
-    return late_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool begun_ = false;
-  bool late_ = false;
-  std::thread watchdog_;
-};
+// Nothing: the stream has ended, or its next message did not come in time.
+asio::awaitable<std::optional<v1::WatchResponse>> read_within(
+    Duration limit, rpc::ServerStream<v1::WatchResponse>& stream) {
+  using namespace asio::experimental::awaitable_operators;
+  auto first =
+      co_await (net::ending_by_value(stream.read()) || net::ending_by_value(net::pause(limit)));
+  if (first.index() == 0) co_return std::get<0>(std::move(first));
+  co_return std::nullopt;
+}
 
 }  // namespace
 
 Client::Client(ClientOptions options)
     : options_(std::move(options)),
-      channel_(rpc::make_channel(options_.server, channel_options(options_))),
-      resources_(v1::Resources::NewStub(channel_)),
-      events_(v1::Events::NewStub(channel_)),
-      identity_(v1::Identity::NewStub(channel_)),
-      status_(v1::Status::NewStub(channel_)) {}
+      addresses_(addresses_of(options_.server).size()),
+      link_(loop_.get_executor(), clock_, addresses_of(options_.server), channel_options(options_),
+            {.seed = random_seed()}) {
+  link_.start();
+}
+
+Client::~Client() {
+  bool stopped = false;
+  asio::co_spawn(loop_, link_.stop(), [&](const std::exception_ptr& /*none*/) { stopped = true; });
+  run_until([&] { return stopped; });
+}
+
+void Client::run_until(const std::function<bool()>& done) {
+  while (!done()) {
+    if (loop_.stopped()) loop_.restart();
+    loop_.run_one();
+  }
+}
 
 Status Client::connect() {
   if (options_.wait <= Duration::zero()) return absl::OkStatus();
-  if (channel_->WaitForConnected(after(options_.wait))) return absl::OkStatus();
+  const Result<rpc::Pinned> picked = run(link_.wait_picked(options_.wait));
+  if (picked.ok()) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("waited {} for it", to_short_string(options_.wait)));
 }
 
 Asked Client::asked() const {
-  return {.server = options_.server, .answered = channel_->GetState(false) == GRPC_CHANNEL_READY};
+  return {.server = options_.server, .answered = link_.picked() != nullptr};
 }
 
-void Client::set_deadline(grpc::ClientContext& context) const {
-  context.set_deadline(after(options_.timeout));
+Duration Client::patience() const {
+  return options_.wait > Duration::zero() ? options_.wait : kPatience;
+}
+
+asio::awaitable<bool> Client::nobody_listens() const {
+  const uint64_t enough = link_.stats().failed_dials + kTriesPerAddress * addresses_;
+  bool waited = true;
+  while (waited && (link_.stats().failed_dials < enough || is_silence(link_.last_failure()))) {
+    waited = co_await net::pause(kPoll);
+  }
+  co_return waited;
+}
+
+asio::awaitable<Result<Duration>> Client::reach() {
+  using namespace asio::experimental::awaitable_operators;
+  const Time start = clock_.now();
+  if (link_.picked() == nullptr) {
+    co_await (net::ending_by_value(link_.wait_picked(options_.timeout)) ||
+              net::ending_by_value(nobody_listens()));
+  }
+  if (link_.picked() != nullptr) {
+    co_return std::max<Duration>(start + options_.timeout - clock_.now(), milliseconds(1));
+  }
+  if (is_silence(link_.last_failure())) co_return absl::DeadlineExceededError("no connection");
+  co_return absl::UnavailableError(link_.last_failure());
 }
 
 Result<v1::Resource> Client::get(const v1::GetRequest& request) {
-  return call(*resources_, &v1::Resources::Stub::Get, request);
+  return call<v1::Resources>(&ResourceCalls::Get, request, rpc::Repeat::Safe);
 }
 
 Result<v1::ListResponse> Client::list(const v1::ListRequest& request) {
-  return call(*resources_, &v1::Resources::Stub::List, request);
+  return call<v1::Resources>(&ResourceCalls::List, request, rpc::Repeat::Safe);
 }
 
-Result<v1::Resource> Client::create(const v1::WriteRequest& request) {
-  return call(*resources_, &v1::Resources::Stub::Create, request);
+Result<v1::Resource> Client::create(v1::WriteRequest request) {
+  return call<v1::Resources>(&ResourceCalls::Create, with_id(std::move(request)),
+                             rpc::Repeat::Safe);
 }
 
-Result<v1::Resource> Client::update(const v1::WriteRequest& request) {
-  return call(*resources_, &v1::Resources::Stub::Update, request);
+Result<v1::Resource> Client::update(v1::WriteRequest request) {
+  return call<v1::Resources>(&ResourceCalls::Update, with_id(std::move(request)),
+                             rpc::Repeat::Safe);
 }
 
-Result<v1::DeleteResponse> Client::remove(const v1::DeleteRequest& request) {
-  return call(*resources_, &v1::Resources::Stub::Delete, request);
+Result<v1::DeleteResponse> Client::remove(v1::DeleteRequest request) {
+  return call<v1::Resources>(&ResourceCalls::Delete, with_id(std::move(request)),
+                             rpc::Repeat::Safe);
 }
 
 Result<v1::GetStatusResponse> Client::status() {
-  return call(*status_, &v1::Status::Stub::GetStatus, v1::GetStatusRequest());
+  return call<v1::Status>(&StatusCalls::GetStatus, v1::GetStatusRequest(), rpc::Repeat::Safe);
 }
 
 Status Client::watch(const v1::WatchRequest& request,
                      const std::function<bool(const v1::Event&)>& on_event) {
-  grpc::ClientContext context;
-  BeginDeadline deadline(context, options_.timeout);
-  const std::unique_ptr<grpc::ClientReader<v1::WatchResponse>> stream =
-      events_->Watch(&context, request);
-  v1::WatchResponse response;
-  while (stream->Read(&response)) {
-    deadline.begin();
-    for (const v1::Event& event : response.events()) {
-      if (on_event(event)) continue;
-      context.TryCancel();
-      stream->Finish();
-      return absl::OkStatus();
-    }
+  TRY(const Duration begin_within, run(reach()));
+  const rpc::Pinned pinned = link_.picked();
+  const auto stub = v1::Events::NewStub(pinned->channel);
+  rpc::ServerStream<v1::WatchResponse> stream(loop_.get_executor());
+  stream.start(*stub->async(), &EventCalls::Watch, request, {.timeout = Duration::zero()});
+  const Time late_at = clock_.now() + begin_within;
+  std::optional<v1::WatchResponse> response = run(read_within(begin_within, stream));
+  if (!response && clock_.now() >= late_at) {
+    return absl::DeadlineExceededError("the watch did not begin");
   }
-  const Status status = rpc::from_grpc(stream->Finish());
-  if (deadline.late()) return absl::DeadlineExceededError("the watch did not begin");
-  return status;
+  while (response) {
+    for (const v1::Event& event : response->events()) {
+      if (!on_event(event)) return absl::OkStatus();
+    }
+    response = run(stream.read());
+  }
+  return run(stream.finish());
 }
 
 }  // namespace holdfast::cli

@@ -1,11 +1,20 @@
-// A connection to a controller for one command: plain blocking calls with a deadline.
+// A command's link to the controllers: plain blocking calls with a deadline over PickHealthy, so
+// that a call which may be repeated moves to another controller when its own fails it.
+//
+// The loop runs only while a call does; between calls nothing needs to.
 #pragma once
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "cli/errors.h"
@@ -13,70 +22,97 @@
 #include "holdfast/v1/identity.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
 #include "rpc/channel.h"
-#include "rpc/status.h"
+#include "rpc/pick_healthy_service.h"
 
 namespace holdfast::cli {
 
+namespace asio = boost::asio;
+
 struct ClientOptions {
-  std::string server{};                         // "unix:/path" or "host:port"
+  std::string server{};                         // "unix:/path" or "host:port"; several with commas
   std::optional<rpc::TlsOptions> tls{};         // none: plain, for unix sockets only
   Duration timeout = std::chrono::seconds(10);  // of one call; above the controller's own
   Duration wait{0};  // how long a controller that is not there yet is waited for
 };
 
+using IdentityCalls = v1::Identity::StubInterface::async_interface;
+
 class Client {
  public:
   explicit Client(ClientOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
-  // Waits for the controller if the options say so; kUnavailable if it did not come.
+  // Waits for a controller if the options say so; kUnavailable if none came.
   Status connect();
 
   Result<v1::Resource> get(const v1::GetRequest& request);
   Result<v1::ListResponse> list(const v1::ListRequest& request);
-  Result<v1::Resource> create(const v1::WriteRequest& request);
-  Result<v1::Resource> update(const v1::WriteRequest& request);
-  Result<v1::DeleteResponse> remove(const v1::DeleteRequest& request);
+  // These carry a request id, made here unless they have one, so that they are applied once however
+  // often they are sent.
+  Result<v1::Resource> create(v1::WriteRequest request);
+  Result<v1::Resource> update(v1::WriteRequest request);
+  Result<v1::DeleteResponse> remove(v1::DeleteRequest request);
   Result<v1::GetStatusResponse> status();
 
-  // Any call of Identity: client.identity(&v1::Identity::Stub::Join, request).
+  // Any call of Identity: client.identity(&IdentityCalls::Join, request). Sent once, unless it only
+  // reads.
   template <typename Request, typename Response>
-  Result<Response> identity(grpc::Status (v1::Identity::Stub::*method)(grpc::ClientContext*,
-                                                                       const Request&, Response*),
-                            const Request& request) {
-    return call(*identity_, method, request);
+  Result<Response> identity(void (IdentityCalls::*method)(grpc::ClientContext*, const Request*,
+                                                          Response*,
+                                                          std::function<void(grpc::Status)>),
+                            const std::type_identity_t<Request>& request) {
+    constexpr bool only_reads = std::is_same_v<Request, v1::GetAuthorityRequest> ||
+                                std::is_same_v<Request, v1::WhoAmIRequest>;
+    return call<v1::Identity>(method, request, only_reads ? rpc::Repeat::Safe : rpc::Repeat::Never);
   }
 
-  // Calls `on_event` until it returns false or the stream ends; OK in the first case.
-  // kDeadlineExceeded if the first event takes longer than one call may.
+  // Calls `on_event` until it returns false or the stream ends; OK in the first case. Stays with
+  // one connection. kDeadlineExceeded if the first event takes longer than one call may. `on_event`
+  // may make calls.
   Status watch(const v1::WatchRequest& request,
                const std::function<bool(const v1::Event&)>& on_event);
+  // How long a watch that was cut off is tried again.
+  Duration patience() const;
 
   // For explain(): whom we asked, and whether it is there.
   Asked asked() const;
   const std::string& server() const { return options_.server; }
 
  private:
-  void set_deadline(grpc::ClientContext& context) const;
+  // Runs the loop until the task is done. Not from within the loop.
+  template <typename T>
+  T run(asio::awaitable<T> task) {
+    std::optional<T> result;
+    asio::co_spawn(loop_, std::move(task), [&](const std::exception_ptr& thrown, T value) {
+      HF_CHECK(thrown == nullptr, "a task returns its failures");
+      result = std::move(value);
+    });
+    run_until([&] { return result.has_value(); });
+    return *std::move(result);
+  }
+  void run_until(const std::function<bool()>& done);
 
-  template <typename Stub, typename Request, typename Response>
-  Result<Response> call(Stub& stub,
-                        grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                     Response*),
-                        const Request& request) {
-    grpc::ClientContext context;
-    set_deadline(context);
-    Response response;
-    const grpc::Status status = (stub.*method)(&context, request, &response);
-    if (!status.ok()) return rpc::from_grpc(status);
-    return response;
+  template <typename Service, typename Request, typename Response>
+  Result<Response> call(void (Service::StubInterface::async_interface::*method)(
+                            grpc::ClientContext*, const Request*, Response*,
+                            std::function<void(grpc::Status)>),
+                        const std::type_identity_t<Request>& request, rpc::Repeat repeat) {
+    TRY(const Duration left, run(reach()));
+    return run(link_.call<Service>(method, request, {.timeout = left, .repeat = repeat}));
   }
 
+  // Returns once a connection is picked, with what is left of a call's time. kUnavailable as soon
+  // as nobody listens at any address, kDeadlineExceeded if somebody may but does not answer.
+  asio::awaitable<Result<Duration>> reach();
+  asio::awaitable<bool> nobody_listens() const;
+
   ClientOptions options_;
-  std::shared_ptr<grpc::Channel> channel_;  // tidy: shared, gRPC's own handle
-  std::unique_ptr<v1::Resources::Stub> resources_;
-  std::unique_ptr<v1::Events::Stub> events_;
-  std::unique_ptr<v1::Identity::Stub> identity_;
-  std::unique_ptr<v1::Status::Stub> status_;
+  SystemClock clock_;
+  asio::io_context loop_{1};
+  size_t addresses_;
+  rpc::PickHealthyService link_;
 };
 
 }  // namespace holdfast::cli

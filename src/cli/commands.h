@@ -28,6 +28,7 @@ struct GetOptions {
   Output output = Output::Table;
   bool watch = false;  // goes on with changes
   uint64_t count = 0;  // of changes after which it ends; 0: never
+  std::string node{};  // for caches: whose own socket is asked, instead of a controller
 };
 Exit get(const Session& session, const GetOptions& options);
 

@@ -84,6 +84,8 @@ void offer_argument(Candidates& out, const std::string& typed, const Place& plac
     out.name_prefix = typed.substr(0, slash + 1);
   } else {
     for (const std::string& kind : kinds) offer(out, typed, kind, "");
+    // Not a kind: nothing else takes it.
+    if (place.command().name == "get") offer(out, typed, "caches", "");
   }
   // It becomes an argument of a command: nothing but what a kind can be.
   const bool is_word = std::ranges::all_of(out.names_of, [](char c) {
@@ -126,6 +128,7 @@ _holdfast() {
 complete -F _holdfast holdfast
 )sh";
 
+// clang-format off: it takes the quotes within for the end of the text.
 constexpr std::string_view kZsh = R"sh(#compdef holdfast
 # zsh completion for holdfast
 _holdfast() {
@@ -135,20 +138,17 @@ _holdfast() {
     case $line in
       :files) _files ;;
       :names\ *) kind=${${(s: :)line}[2]} prefix=${${(s: :)line}[3]}
-        for name in ${(f)" $(timeout 2 $ { words[1] } --timeout 1 get $kind - o name 2 >
-                             / dev / null) "}; do
-    compadd-- "$prefix${name#*/}" done;
-;
-      *) found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;
-      ;
-      esac done < < (${words[1]} complete "${(@)words[2,CURRENT]}" 2 > / dev / null)((${#found})) &&
-          _describe holdfast found
-      }
-      if
-        [[${funcstack[1]} == _holdfast]];
-      then _holdfast "$@";
-      else compdef _holdfast holdfast; fi
+        for name in ${(f)"$(timeout 2 ${words[1]} --timeout 1 get $kind -o name 2>/dev/null)"}; do
+          compadd -- "$prefix${name#*/}"
+        done ;;
+      *) found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
+    esac
+  done < <(${words[1]} complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+  (( ${#found} )) && _describe holdfast found
+}
+if [[ ${funcstack[1]} == _holdfast ]]; then _holdfast "$@"; else compdef _holdfast holdfast; fi
 )sh";
+// clang-format on
 
 constexpr std::string_view kFish = R"sh(# fish completion for holdfast
 function __holdfast_complete

@@ -103,5 +103,20 @@ TEST(CompletionScript, ThereIsOneForEachShell) {
   EXPECT_EQ(completion_script("tcsh"), "");
 }
 
+TEST(Completion, CachesAreOfferedWhereTheyAreTaken) {
+  EXPECT_THAT(words_at({"get", "cac"}), ElementsAre("caches"));
+  EXPECT_THAT(at({"get", "caches", ""}).names_of, "caches");
+}
+
+// A tool that lays out C++ once laid out a script.
+TEST(Completion, ScriptsAreAsTheyWereWritten) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = completion_script(shell);
+    EXPECT_THAT(script, testing::HasSubstr("complete")) << shell;
+    EXPECT_THAT(script, testing::HasSubstr("-o name 2>/dev/null)")) << shell;
+    EXPECT_THAT(script, testing::HasSubstr(" --timeout 1 get ")) << shell;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::cli

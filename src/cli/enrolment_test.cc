@@ -200,7 +200,7 @@ TEST_F(Enrolment, WhoLogsInIsKnownAfterwards) {
   const auto options = find_controller({.profile_dir = folder_.file("profile")});
   ASSERT_TRUE(options) << options.error().message;
   Client client(*options);
-  const auto me = client.identity(&v1::Identity::Stub::WhoAmI, v1::WhoAmIRequest());
+  const auto me = client.identity(&IdentityCalls::WhoAmI, v1::WhoAmIRequest());
   ASSERT_TRUE(me.ok()) << me.status();
   EXPECT_EQ(me->name(), "ann");
 }
@@ -218,7 +218,7 @@ TEST_F(Enrolment, AProfileOfAnotherClusterDoesNotBelieveThisOne) {
       find_controller({.server = stranger.address(), .profile_dir = folder_.file("profile")});
   Client client(*options);
 
-  const auto me = client.identity(&v1::Identity::Stub::WhoAmI, v1::WhoAmIRequest());
+  const auto me = client.identity(&IdentityCalls::WhoAmI, v1::WhoAmIRequest());
 
   EXPECT_EQ(explain(me.status(), client.asked()).code, "HF5004") << me.status();
   EXPECT_EQ(stranger.calls(), 0);

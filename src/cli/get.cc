@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/follow.h"
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/target.h"
@@ -70,12 +71,12 @@ class Following {
 
   Exit run() {
     const Status status =
-        session_.client.watch(watch_request(target_, options_), [this](const v1::Event& event) {
+        cli::follow(session_, watch_request(target_, options_), [this](const v1::Event& event) {
           return event.type() == v1::EVENT_TYPE_INIT ? begin() : follow(event);
         });
     if (!failure_.ok()) return session_.failed(failure_);
     if (status.ok()) return Exit::Ok;
-    // A controller that goes away in the middle is gone, whether it said so or not.
+    // One that went away in the middle and did not come back is gone, whether it said so or not.
     Asked asked = session_.client.asked();
     if (begun_) asked.answered = false;
     return session_.console.report(explain(status, asked));

@@ -84,7 +84,7 @@ Exit join(const Console& console, const JoinOptions& options) {
   if (!client) return console.report(client.error());
   const Session session{console, **client};
   const Result<v1::Credentials> joined = session.client.identity(
-      &v1::Identity::Stub::Join, join_request(options, *token, key->request_pem));
+      &IdentityCalls::Join, join_request(options, *token, key->request_pem));
   if (!joined.ok()) return session.failed(joined.status());
   const Status written =
       write_identity(*folder, *joined, key->private_key_pem, session.client.server());

@@ -46,7 +46,7 @@ Exit login_by_file(const Session& session, const LoginOptions& options) {
   const Result<identity::Identity> who = identity::identity_of(parts->certificate_pem);
   if (!who.ok()) return bad_file(session.console, who.status());
   const Result<v1::Authority> authority =
-      session.client.identity(&v1::Identity::Stub::GetAuthority, v1::GetAuthorityRequest());
+      session.client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
   if (!authority.ok()) return session.failed(authority.status());
   return save(session.console, options,
               {.server = session.client.server(),
@@ -69,7 +69,7 @@ Exit login_by_password(const Session& session, const LoginOptions& options,
   request.set_request_pem(key->request_pem);
   if (options.ttl > Duration::zero()) *request.mutable_ttl() = to_proto(options.ttl);
   const Result<v1::Credentials> credentials =
-      session.client.identity(&v1::Identity::Stub::Login, request);
+      session.client.identity(&IdentityCalls::Login, request);
   if (!credentials.ok()) return session.failed(credentials.status());
   return save(session.console, options,
               {.server = session.client.server(),

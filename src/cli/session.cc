@@ -32,10 +32,10 @@ std::expected<ClientOptions, Failure> find_controller(const Connection& connecti
   }
   std::string server = connection.server;
   if (server.empty()) server = profile.ok() ? profile->server : connection.default_server;
-  const auto address = parse_address(server);
-  if (!address) return std::unexpected(address.error());
-  options.server = address->text();
-  if (address->is_unix()) return options;
+  const auto addresses = parse_addresses(server);
+  if (!addresses) return std::unexpected(addresses.error());
+  options.server = addresses->text;
+  if (addresses->is_unix) return options;
   if (!profile.ok()) {
     return std::unexpected(no_profile(options.server, connection.profile_dir));
   }

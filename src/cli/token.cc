@@ -46,7 +46,7 @@ Exit create_token(const Session& session, const TokenOptions& options) {
   request.set_uses(options.uses);
   *request.mutable_ttl() = to_proto(options.ttl);
   const Result<v1::CreateTokenResponse> made =
-      session.client.identity(&v1::Identity::Stub::CreateToken, request);
+      session.client.identity(&IdentityCalls::CreateToken, request);
   if (!made.ok()) return session.failed(made.status());
   if (options.out.empty()) {
     print_out(made->secret() + "\n");

@@ -23,13 +23,12 @@ Status send_password(Client& client, const std::string& user, const std::string&
   request.set_user(user);
   request.set_old_password(old_password);
   request.set_new_password(new_password);
-  return client.identity(&v1::Identity::Stub::SetPassword, request).status();
+  return client.identity(&IdentityCalls::SetPassword, request).status();
 }
 
 // Whoever changes the own password must know it.
 Result<bool> is_own(Client& client, const std::string& user) {
-  TRY(const v1::WhoAmIResponse me,
-      client.identity(&v1::Identity::Stub::WhoAmI, v1::WhoAmIRequest()));
+  TRY(const v1::WhoAmIResponse me, client.identity(&IdentityCalls::WhoAmI, v1::WhoAmIRequest()));
   return me.role() == "user" && me.name() == user;
 }
 
@@ -103,7 +102,7 @@ Exit issue_user(const Session& session, const UserOptions& options) {
   request.set_request_pem(key->request_pem);
   *request.mutable_ttl() = to_proto(options.ttl);
   const Result<v1::Credentials> issued =
-      session.client.identity(&v1::Identity::Stub::IssueUser, request);
+      session.client.identity(&IdentityCalls::IssueUser, request);
   if (!issued.ok()) return session.failed(issued.status());
   const Status written =
       write_private_file(options.out, key->private_key_pem + issued->certificate_pem());

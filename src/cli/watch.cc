@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/follow.h"
 #include "cli/listing.h"
 #include "cli/output.h"
 #include "cli/target.h"
@@ -43,7 +44,7 @@ Exit watch(const Session& session, const WatchOptions& options) {
   }
   uint64_t seen = 0;
   bool begun = false;
-  const Status status = session.client.watch(request, [&](const v1::Event& event) {
+  const Status status = follow(session, request, [&](const v1::Event& event) {
     if (event.type() == v1::EVENT_TYPE_INIT) {
       print_init(event);
       begun = true;
@@ -55,7 +56,7 @@ Exit watch(const Session& session, const WatchOptions& options) {
     return options.count == 0 || seen < options.count;
   });
   if (status.ok()) return Exit::Ok;
-  // A controller that goes away in the middle of a watch is gone, whether it said so or not.
+  // One that went away in the middle and did not come back is gone, whether it said so or not.
   Asked asked = session.client.asked();
   if (begun) asked.answered = false;
   return session.console.report(explain(status, asked));

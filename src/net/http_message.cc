@@ -1,14 +1,29 @@
 #include "net/http_message.h"
 
+#include <absl/strings/match.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace holdfast::net {
 namespace {
 
 bool may_be_sent(std::string_view value) {
   return std::ranges::none_of(value, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+// Of a method or of a header's name.
+bool is_token(std::string_view text) {
+  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || kMarks.contains(static_cast<char>(c));
+  });
+}
+
+bool is_target(std::string_view text) {
+  return text.starts_with('/') &&
+         std::ranges::all_of(text, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
 }
 
 }  // namespace
@@ -62,6 +77,29 @@ std::string format_head(const HttpResponse& response, const HttpFraming& framing
   if (!response.stream) add("Content-Length", fmt::format("{}", response.body.size()));
   if (framing.close) add("Connection", "close");
   return out + "\r\n";
+}
+
+bool may_be_repeated(const HttpCall& call) {
+  if (call.method == "GET" || call.method == "HEAD") return true;
+  return std::ranges::any_of(call.headers, [](const auto& header) {
+    return absl::EqualsIgnoreCase(header.first, "Idempotency-Key") && !header.second.empty();
+  });
+}
+
+Result<std::string> format_call(const HttpCall& call, std::string_view host) {
+  if (!is_token(call.method) || !is_target(call.target)) {
+    return absl::InvalidArgumentError("a request has a method, and a target that begins with /");
+  }
+  std::string out = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", call.method, call.target, host);
+  for (const auto& [name, value] : call.headers) {
+    if (!is_token(name) || !may_be_sent(value)) {
+      return absl::InvalidArgumentError("a header's name or value cannot be sent");
+    }
+    out += fmt::format("{}: {}\r\n", name, value);
+  }
+  const bool with_length = !call.body.empty() || (call.method != "GET" && call.method != "HEAD");
+  if (with_length) out += fmt::format("Content-Length: {}\r\n", call.body.size());
+  return out + "\r\n" + call.body;
 }
 
 }  // namespace holdfast::net

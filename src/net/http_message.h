@@ -1,4 +1,5 @@
-// What an HTTP server hands to its handler and gets back. No parsing, no sockets.
+// What an HTTP server hands to its handler and gets back, and what a client asks and is answered.
+// No parsing, no sockets.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -68,5 +69,25 @@ struct HttpFraming {
 // is left out.
 std::string format_head(const HttpResponse& response, const HttpFraming& framing);
 std::string_view reason_phrase(int status);  // "Not Found"; "" if it has none
+
+// What a client asks.
+struct HttpCall {
+  std::string method = "GET";
+  std::string target = "/";  // path and query, escaped as they are sent
+  // Besides Host, Content-Length and Connection, which are the client's own.
+  std::vector<std::pair<std::string, std::string>> headers{};
+  std::string body{};
+};
+// GET, HEAD, or with an Idempotency-Key: the server may get it twice and does it once.
+bool may_be_repeated(const HttpCall& call);
+// The bytes to send. kInvalidArgument if a part of it cannot be sent as it is.
+Result<std::string> format_call(const HttpCall& call, std::string_view host);
+
+struct HttpAnswer {
+  int status = 0;
+  // By their names in lower case; of one name, all values with ", " between them.
+  std::map<std::string, std::string> headers{};
+  std::string body{};
+};
 
 }  // namespace holdfast::net

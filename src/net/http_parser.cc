@@ -45,6 +45,8 @@ struct TextBody {
   };
 };
 
+constexpr int kMaxPassedOver = 8;  // answers before the answer
+
 std::string_view to_std(beast::string_view text) {
   return {text.data(), text.size()};
 }
@@ -60,6 +62,36 @@ HttpResponse refusal(const beast::error_code& error) {
     return http_error(505, "HF6030", "this is an HTTP/1.1 server");
   }
   return http_error(400, "HF6030", "the request is not well-formed HTTP/1.1");
+}
+
+Status unreadable(const beast::error_code& error) {
+  if (error == http::error::header_limit) {
+    return absl::ResourceExhaustedError("the answer's header is too large");
+  }
+  if (error == http::error::body_limit) {
+    return absl::ResourceExhaustedError("the answer's body is too large");
+  }
+  if (error == http::error::partial_message || error == http::error::end_of_stream) {
+    return absl::DataLossError("the connection ended within the answer");
+  }
+  return absl::DataLossError("the answer is not well-formed HTTP/1.1");
+}
+
+// Bytes into either of Beast's parsers: how many it took, until it is done or wants more.
+template <typename Parser>
+size_t feed(Parser& parser, std::string_view bytes, beast::error_code& error) {
+  size_t taken = 0;
+  while (!parser.is_done() && taken < bytes.size()) {
+    const size_t step =
+        parser.put(boost::asio::const_buffer(bytes.data() + taken, bytes.size() - taken), error);
+    taken += step;
+    if (error == http::error::need_more) {
+      error = {};
+      break;
+    }
+    if (error || step == 0) break;
+  }
+  return taken;
 }
 
 }  // namespace
@@ -79,16 +111,9 @@ HttpParser::~HttpParser() = default;
 
 std::expected<size_t, HttpResponse> HttpParser::put(std::string_view bytes) {
   auto& parser = state_->parser;
-  size_t taken = 0;
-  while (!parser.is_done() && taken < bytes.size()) {
-    beast::error_code error;
-    const size_t step =
-        parser.put(boost::asio::const_buffer(bytes.data() + taken, bytes.size() - taken), error);
-    taken += step;
-    if (error == http::error::need_more) break;
-    if (error) return std::unexpected(refusal(error));
-    if (step == 0) break;
-  }
+  beast::error_code error;
+  const size_t taken = feed(parser, bytes, error);
+  if (error) return std::unexpected(refusal(error));
   // A header, or the line before a chunk, that does not end.
   if (!parser.is_done() && bytes.size() - taken > state_->max_pending_bytes) {
     return std::unexpected(refusal(http::error::header_limit));
@@ -140,6 +165,71 @@ Status HttpParser::take(HttpRequest& request) {
   }
   request.body = std::move(parsed.body());
   return absl::OkStatus();
+}
+
+struct HttpAnswerParser::State {
+  http::response_parser<TextBody> parser;
+};
+
+HttpAnswerParser::HttpAnswerParser(const HttpLimits& limits, bool to_head)
+    : limits_(limits), to_head_(to_head) {
+  begin();
+}
+HttpAnswerParser::~HttpAnswerParser() = default;
+
+void HttpAnswerParser::begin() {
+  state_ = std::make_unique<State>();
+  state_->parser.header_limit(static_cast<uint32_t>(limits_.max_header_bytes));
+  state_->parser.body_limit(limits_.max_body_bytes);
+  state_->parser.eager(true);
+  state_->parser.skip(to_head_);
+}
+
+Result<size_t> HttpAnswerParser::put(std::string_view bytes) {
+  size_t taken = 0;
+  for (;;) {
+    beast::error_code error;
+    taken += feed(state_->parser, bytes.substr(taken), error);
+    if (error) return unreadable(error);
+    if (!state_->parser.is_done() && bytes.size() - taken > limits_.max_header_bytes) {
+      return unreadable(http::error::header_limit);
+    }
+    if (!state_->parser.is_done() || state_->parser.get().result_int() >= 200) return taken;
+    passed_over_ += 1;
+    if (passed_over_ > kMaxPassedOver || state_->parser.get().result_int() == 101) {
+      return absl::DataLossError("the answer is not one to this request");
+    }
+    begin();
+  }
+}
+
+Status HttpAnswerParser::end() {
+  beast::error_code error;
+  state_->parser.put_eof(error);
+  return error ? unreadable(error) : absl::OkStatus();
+}
+
+bool HttpAnswerParser::done() const {
+  return state_->parser.is_done();
+}
+
+bool HttpAnswerParser::keep_alive() const {
+  HF_CHECK(done(), "an answer says how its connection goes on when it is whole");
+  return state_->parser.keep_alive();
+}
+
+HttpAnswer HttpAnswerParser::take() {
+  HF_CHECK(done(), "an answer is taken when it is whole");
+  http::response<TextBody> parsed = state_->parser.release();
+  HttpAnswer answer{.status = static_cast<int>(parsed.result_int())};
+  for (const auto& field : parsed) {
+    const absl::string_view name(field.name_string().data(), field.name_string().size());
+    std::string& value = answer.headers[absl::AsciiStrToLower(name)];
+    if (!value.empty()) value += ", ";
+    value += to_std(field.value());
+  }
+  answer.body = std::move(parsed.body());
+  return answer;
 }
 
 }  // namespace holdfast::net

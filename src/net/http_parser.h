@@ -1,4 +1,5 @@
-// One HTTP/1 request out of bytes, over Boost.Beast's parser. Takes bytes, waits for nothing.
+// One HTTP/1 request, or one answer, out of bytes, over Boost.Beast's parser. Takes bytes, waits
+// for nothing.
 #pragma once
 
 #include <expected>
@@ -38,6 +39,36 @@ class HttpParser {
 
  private:
   struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The answer to one request; what comes before it ("100 Continue") is passed over.
+class HttpAnswerParser {
+ public:
+  // The answer to HEAD has no body, whatever its header promises.
+  HttpAnswerParser(const HttpLimits& limits, bool to_head);
+  ~HttpAnswerParser();
+  HttpAnswerParser(const HttpAnswerParser&) = delete;
+  HttpAnswerParser& operator=(const HttpAnswerParser&) = delete;
+
+  // As HttpParser::put(). kResourceExhausted if a limit holds, kDataLoss if it is not HTTP/1.
+  Result<size_t> put(std::string_view bytes);
+  // The peer sends no more, which ends a body without a length. kDataLoss if more was promised.
+  Status end();
+
+  bool done() const;
+  // Whether the peer takes another request on this connection. Requires: done().
+  bool keep_alive() const;
+  // Requires: done(). Nothing else is asked of the parser afterwards.
+  HttpAnswer take();
+
+ private:
+  struct State;
+  void begin();
+
+  HttpLimits limits_;
+  bool to_head_;
+  int passed_over_ = 0;
   std::unique_ptr<State> state_;
 };
 

@@ -1,10 +1,14 @@
 #include "net/http_stream.h"
 
+#include <sys/socket.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include <cerrno>
 
 namespace holdfast::net {
 namespace {
@@ -43,6 +47,8 @@ class PlainStream final : public HttpStream {
     socket_.close(ignored);
   }
 
+  bool is_quiet() override { return nothing_to_read(socket_); }
+
   std::string chain_pem() const override { return {}; }
 
  private:
@@ -50,6 +56,13 @@ class PlainStream final : public HttpStream {
 };
 
 }  // namespace
+
+bool nothing_to_read(StreamSocket& socket) {
+  if (!socket.is_open()) return false;
+  char next = 0;
+  const ssize_t count = ::recv(socket.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count < 0 && errno == EAGAIN;
+}
 
 std::unique_ptr<HttpStream> make_plain_stream(StreamSocket socket) {
   return std::make_unique<PlainStream>(std::move(socket));

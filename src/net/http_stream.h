@@ -32,10 +32,16 @@ class HttpStream {
   virtual asio::awaitable<void> finish() = 0;
   // At once; what waits fails.
   virtual void close() = 0;
+  // Nothing has come that was not read, not even the end: an idle connection that may be used
+  // again.
+  virtual bool is_quiet() = 0;
   // What the peer presented in the handshake; empty if nothing.
   virtual std::string chain_pem() const = 0;
 };
 
 std::unique_ptr<HttpStream> make_plain_stream(StreamSocket socket);
+
+// Of the socket itself; does not wait.
+bool nothing_to_read(StreamSocket& socket);
 
 }  // namespace holdfast::net

@@ -13,7 +13,8 @@
 namespace holdfast::net {
 namespace {
 
-constexpr long kMaxPresentedBytes = 32 << 10;  // of certificates, from one client
+constexpr long kMaxPresentedBytes = 32 << 10;  // of certificates, from one peer
+constexpr size_t kLongestName = 253;
 
 template <auto Function>
 struct Freed {
@@ -76,6 +77,14 @@ void set_rules(SSL_CTX* context) {
   SSL_CTX_set_cert_verify_callback(context, accept_any_certificate, nullptr);
 }
 
+void set_client_rules(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_max_cert_list(context, kMaxPresentedBytes);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+}
+
 Bio reader_of(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
@@ -109,6 +118,21 @@ Status use_key(SSL_CTX* context, const std::string& pem) {
   return absl::OkStatus();
 }
 
+Status trust(SSL_CTX* context, const std::string& pem) {
+  if (pem.empty()) {
+    SSL_CTX_set_default_verify_paths(context);
+    return absl::OkStatus();
+  }
+  const Bio reader = reader_of(pem);
+  size_t count = 0;
+  while (Certificate next{PEM_read_bio_X509(reader.get(), nullptr, no_passphrase, nullptr)}) {
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), next.get());
+    count += 1;
+  }
+  if (count > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("the authorities to trust are not certificates in PEM");
+}
+
 void append_pem(X509* certificate, BIO* out) {
   HF_CHECK(PEM_write_bio_X509(out, certificate) == 1, "OpenSSL has memory");
 }
@@ -130,14 +154,55 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const std::string& ce
   return made;
 }
 
+Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const TlsClientOptions& options) {
+  if (options.server_name.size() > kLongestName) {
+    return absl::InvalidArgumentError("a server's name has at most 253 bytes");
+  }
+  ERR_clear_error();
+  std::shared_ptr<TlsContext> made(new TlsContext);  // tidy: shared, const from here on
+  made->socket_method_.reset(make_socket_method());
+  made->context_.reset(SSL_CTX_new(TLS_client_method()));
+  HF_CHECK(made->context_ != nullptr, "OpenSSL has memory");
+  made->server_name_ = options.server_name;
+  SSL_CTX* context = made->context_.get();
+  set_client_rules(context);
+  Status fits = trust(context, options.ca_pem);
+  const bool with_own = !options.certificate_pem.empty() || !options.private_key_pem.empty();
+  if (fits.ok() && with_own) fits = use_chain(context, options.certificate_pem);
+  if (fits.ok() && with_own) fits = use_key(context, options.private_key_pem);
+  ERR_clear_error();
+  if (!fits.ok()) return fits;
+  return made;
+}
+
 std::unique_ptr<SSL, TlsContext::Free> TlsContext::accept_on(int socket) const {
+  std::unique_ptr<SSL, Free> ssl = open_on(socket);
+  SSL_set_accept_state(ssl.get());
+  return ssl;
+}
+
+std::unique_ptr<SSL, TlsContext::Free> TlsContext::connect_on(int socket,
+                                                              const std::string& host) const {
+  std::unique_ptr<SSL, Free> ssl = open_on(socket);
+  SSL_set_connect_state(ssl.get());
+  const std::string& expected = server_name_.empty() ? host : server_name_;
+  // An address is looked for among the certificate's addresses, and is no name to ask for.
+  if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), expected.c_str()) != 1) {
+    const bool known = SSL_set1_host(ssl.get(), expected.c_str()) == 1 &&
+                       SSL_set_tlsext_host_name(ssl.get(), expected.c_str()) == 1;
+    HF_CHECK(known, "a host's name is one that TLS can ask for");
+  }
+  ERR_clear_error();
+  return ssl;
+}
+
+std::unique_ptr<SSL, TlsContext::Free> TlsContext::open_on(int socket) const {
   std::unique_ptr<SSL, Free> ssl(SSL_new(context_.get()));
   BIO* bio = BIO_new(socket_method_.get());
   HF_CHECK(ssl != nullptr && bio != nullptr, "OpenSSL has memory");
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(socket)));
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl.get(), bio, bio);
-  SSL_set_accept_state(ssl.get());
   return ssl;
 }
 

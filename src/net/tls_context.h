@@ -12,11 +12,21 @@
 
 namespace holdfast::net {
 
+// A client's side of TLS, all in PEM.
+struct TlsClientOptions {
+  std::string ca_pem{};           // whom it trusts; empty: the system's roots
+  std::string certificate_pem{};  // its own, with its key; empty: none
+  std::string private_key_pem{};
+  std::string server_name{};  // expected in the peer's certificate; empty: the host it dials
+};
+
 class TlsContext {
  public:
   // kInvalidArgument if either is not PEM, or the key is not the first certificate's.
   static Result<std::shared_ptr<const TlsContext>> make(const std::string& certificate_chain_pem,
                                                         const std::string& private_key_pem);
+  // For connections we open: whoever answers must hold a certificate that this trusts.
+  static Result<std::shared_ptr<const TlsContext>> make_client(const TlsClientOptions& options);
 
   struct Free {
     void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
@@ -26,12 +36,16 @@ class TlsContext {
   // A server's side of a connection on this socket, which is non-blocking and stays the caller's.
   // The context must outlive it.
   std::unique_ptr<SSL, Free> accept_on(int socket) const;
+  // A client's side of one. `host` is whom it dials: a name, or an address without brackets.
+  std::unique_ptr<SSL, Free> connect_on(int socket, const std::string& host) const;
 
  private:
   TlsContext() = default;
+  std::unique_ptr<SSL, Free> open_on(int socket) const;
 
   std::unique_ptr<BIO_METHOD, Free> socket_method_;
   std::unique_ptr<SSL_CTX, Free> context_;
+  std::string server_name_;  // of a client
 };
 
 // What the peer presented, its own certificate first, as PEM; empty if nothing.

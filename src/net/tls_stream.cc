@@ -24,6 +24,10 @@ class TlsStream final : public HttpStream {
       : context_(std::move(context)),
         socket_(std::move(socket)),
         ssl_(context_->accept_on(socket_.native_handle())) {}
+  TlsStream(StreamSocket socket, std::shared_ptr<const TlsContext> context, const std::string& host)
+      : context_(std::move(context)),
+        socket_(std::move(socket)),
+        ssl_(context_->connect_on(socket_.native_handle(), host)) {}
 
   asio::awaitable<Status> handshake() override {
     for (;;) {
@@ -70,6 +74,10 @@ class TlsStream final : public HttpStream {
     socket_.close(ignored);
   }
 
+  bool is_quiet() override {
+    return !broken_ && SSL_has_pending(ssl_.get()) == 0 && nothing_to_read(socket_);
+  }
+
   std::string chain_pem() const override { return presented_chain(*ssl_); }
 
  private:
@@ -108,6 +116,12 @@ class TlsStream final : public HttpStream {
 std::unique_ptr<HttpStream> make_tls_stream(StreamSocket socket,
                                             std::shared_ptr<const TlsContext> context) {
   return std::make_unique<TlsStream>(std::move(socket), std::move(context));
+}
+
+std::unique_ptr<HttpStream> make_tls_client_stream(StreamSocket socket,
+                                                   std::shared_ptr<const TlsContext> context,
+                                                   const std::string& host) {
+  return std::make_unique<TlsStream>(std::move(socket), std::move(context), host);
 }
 
 }  // namespace holdfast::net

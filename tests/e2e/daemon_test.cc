@@ -112,7 +112,8 @@ TEST(Daemon, EndsWithinThreeSecondsThoughWatchesAreOpen) {
   ClusterProcess controller;
   std::vector<std::unique_ptr<CliWatch>> watches;
   for (int i = 0; i < 2; ++i) {
-    watches.push_back(std::make_unique<CliWatch>(controller.unix_server(), Arguments{"services"}));
+    watches.push_back(
+        std::make_unique<CliWatch>(controller.unix_server(), Arguments{"services", "--wait", "1"}));
   }
   for (const auto& watch : watches) ASSERT_TRUE(watch->started()) << watch->contents("error");
   ApiClient remote(controller.tcp_server(), controller.admin());
@@ -123,8 +124,8 @@ TEST(Daemon, EndsWithinThreeSecondsThoughWatchesAreOpen) {
 
   EXPECT_EQ(controller.wait(3s), 0) << controller.log();
   for (const auto& watch : watches) {
-    EXPECT_EQ(watch->wait(3s), 69);
-    EXPECT_THAT(watch->contents("error"), HasSubstr("stopping"));
+    EXPECT_EQ(watch->wait(10s), 69);
+    EXPECT_THAT(watch->contents("error"), HasSubstr("connection lost; following again"));
   }
   const grpc::Status told = with_tls.wait_until_it_ends();
   EXPECT_EQ(told.error_code(), grpc::StatusCode::UNAVAILABLE);
