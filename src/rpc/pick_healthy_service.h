@@ -4,62 +4,64 @@
 //
 //   rpc::PickHealthyService link(loop, clock, {"lb.example:7443"}, channel_options, options);
 //   link.start();
+//   using Resources = v1::Resources::StubInterface::async_interface;
 //   CO_TRY(v1::Resource found, co_await link.call<v1::Resources>(&Resources::Get, request,
-//                                                 {.timeout = 5s, .repeat = Repeat::Safe}));
+//                                  {.timeout = 5s, .repeat = rpc::Repeat::Safe}));
 //
 // A call that may be repeated moves to the next connection when its own is lost, answers
 // "unavailable" or stays silent; the first answer counts. One that may not is sent once.
 #pragma once
 
 #include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "net/task_group.h"
+#include "rpc/call.h"
 #include "rpc/channel.h"
 #include "rpc/pick_healthy.h"
+#include "rpc/repeat.h"
 
 namespace holdfast::rpc {
 
 struct Connection {
-  uint64_t id = 0;
+  uint64_t id = 0;  // never zero, never used again
   std::string address;
-  uint64_t credentials = 0;                // counts use_channel_options() calls
+  uint64_t credentials = 0;                // counts the calls of use_ and replace_channel_options
   std::shared_ptr<grpc::Channel> channel;  // tidy: shared, gRPC's own handle
 };
-// Whoever holds one keeps it open: streams pin theirs, and run to their end on it.
+// Whoever holds one keeps it open: streams pin theirs, and run to their end on it. Start nothing
+// new on one that is no longer picked: a channel that lost its server would dial again by itself.
 using Pinned = std::shared_ptr<const Connection>;
-
-enum class Repeat : uint8_t {
-  Never,  // sent once; kUnavailable may mean that it was carried out
-  Safe,   // reads, and writes with a request id
-};
 
 struct PickedCall {
   Duration timeout = std::chrono::seconds(5);  // of the whole, repetitions included
   Repeat repeat = Repeat::Never;
+  std::vector<std::pair<std::string, std::string>> metadata{};
 };
 
 struct PickHealthyServiceOptions {
   PickHealthyOptions core{};
   Duration unanswered_after = std::chrono::seconds(1);  // then the connection is doubted
-  uint64_t seed = 1;
+  uint64_t seed = 1;  // give every process its own: it decides who is dialled first
 };
 
-struct PickHealthyStats {
-  uint64_t dialled = 0;
-  uint64_t failed_dials = 0;
-  uint64_t swaps = 0;           // the backup took over
-  uint64_t dropped_backups = 0; // the old connection recovered first
+struct PickHealthyStats : pick::Counts {
   uint64_t repeated_calls = 0;  // attempts beyond the first
-  uint64_t doubts = 0;
-  Duration last_recovery{0};    // from the active turning unusable to a usable pick
 };
 
 // Belongs to one executor, single-threaded or a strand.
@@ -69,29 +71,133 @@ class PickHealthyService {
   PickHealthyService(const asio::any_io_executor& loop, const Clock& clock,
                      std::vector<std::string> addresses, ChannelOptions channel,
                      PickHealthyServiceOptions options);
+  // Requires: never started, or stop() has returned.
+  ~PickHealthyService();
+  PickHealthyService(const PickHealthyService&) = delete;
+  PickHealthyService& operator=(const PickHealthyService&) = delete;
 
+  // Once; begins to dial.
   void start();
+  // Ends the dialling, and what waits here with kCancelled. Who pins a connection keeps it.
   asio::awaitable<void> stop();
 
   // The connection picked now; null while none is connected.
-  Pinned picked() const;
-  // Waits for one. kUnavailable, with the last failure, when the time is over.
+  Pinned picked() const { return picked_; }
+  // Waits for one. kUnavailable, with the last failure to dial, when the time is over.
   asio::awaitable<Result<Pinned>> wait_picked(Duration timeout);
-  // Returns once another connection is picked instead of this one, or none was and one is.
+  // Returns once another connection is picked instead of this one, or none was and one is; also
+  // when this is stopped, or the caller cancelled.
   asio::awaitable<void> left(uint64_t connection_id);
 
   // New credentials: a connection with them is made beside the old one and takes over once the
-  // server has accepted it (GetServiceConfig answered); until then the old one stays.
-  void use_channel_options(ChannelOptions channel);
+  // server has accepted it (GetServiceConfig answered); until then the old one stays. These three
+  // are kFailedPrecondition after stop().
+  Status use_channel_options(ChannelOptions channel);
   // At once: the old credentials are worth nothing any more.
-  void replace_channel_options(ChannelOptions channel);
-  void set_addresses(std::vector<std::string> addresses);
+  Status replace_channel_options(ChannelOptions channel);
+  Status set_addresses(std::vector<std::string> addresses);
 
-  // `method` is a member of `Service::StubInterface::async_interface`.
+  // `method` is a member of `Service::StubInterface::async_interface`. Ends with the server's
+  // answer or error; kUnavailable, with the reason, if none could be asked; kDeadlineExceeded if
+  // none of those asked answered in time; kCancelled if the coroutine was cancelled, or this
+  // stopped.
   template <typename Service, typename Request, typename Response>
-  asio::awaitable<Result<Response>> call(/* method, request, PickedCall */);
+  asio::awaitable<Result<Response>> call(void (Service::StubInterface::async_interface::*method)(
+                                             grpc::ClientContext*, const Request*, Response*,
+                                             std::function<void(grpc::Status)>),
+                                         std::type_identity_t<Request> request, PickedCall options);
 
-  const PickHealthyStats& stats() const;
+  const PickHealthyStats& stats() const { return stats_; }
+  // Why the last dial failed; empty if none did.
+  const std::string& last_failure() const { return last_failure_; }
+
+ private:
+  struct Held {
+    Pinned connection;
+    std::unique_ptr<net::TaskGroup> tasks;
+  };
+  using Ended = std::function<void(grpc::Status)>;
+  // Starts one attempt; what it returns cancels it.
+  using StartAttempt =
+      std::function<std::shared_ptr<grpc::ClientContext>(  // tidy: shared with gRPC
+          const Connection& connection, const CallOptions& options, Ended ended)>;
+  struct Running;  // one call and its attempts
+  using Waiters = std::set<asio::steady_timer*>;
+
+  // The index of the attempt that succeeded.
+  asio::awaitable<Result<size_t>> attempt_until_answered(const StartAttempt& start,
+                                                         const PickedCall& options);
+  void start_attempt(Running& running, const StartAttempt& start, const PickedCall& options);
+  void note_end(Running& running, size_t attempt, const grpc::Status& status);
+  Status outcome(const Running& running, const PickedCall& options) const;
+  Status no_connection(Duration timeout) const;
+  // Until the pick changed or the time is over; false if the coroutine was cancelled.
+  asio::awaitable<bool> next_pick(Duration at_most);
+
+  void carry_out(const pick::Actions& actions);
+  void carry_out(const pick::Dial& dial);
+  void carry_out(const pick::Discover& discover);
+  void carry_out(const pick::WatchHealth& watch);
+  void carry_out(const pick::Probe& probe);
+  void carry_out(const pick::Drop& drop);
+  void carry_out(const pick::Pick& pick);
+  void release(uint64_t connection);
+  Status change_settings(Result<pick::Actions> actions);
+
+  asio::awaitable<void> run_timer();
+  asio::awaitable<void> follow(Pinned connection, Duration timeout);
+  asio::awaitable<bool> connect(const Connection& connection, Duration timeout);
+  asio::awaitable<void> discover(Pinned connection);
+  asio::awaitable<void> watch_health(Pinned connection, std::string service);
+  asio::awaitable<void> probe(Pinned connection, std::string service);
+
+  asio::any_io_executor loop_;
+  const Clock& clock_;
+  PickHealthyServiceOptions options_;
+  PickHealthy core_;
+  std::map<uint64_t, ChannelOptions> channel_options_;  // by credentials; those still in use
+  uint64_t credentials_ = 0;
+  std::map<uint64_t, Held> held_;  // by connection: the core's children
+  Pinned picked_;
+  std::string last_failure_;
+  PickHealthyStats stats_;
+  uint64_t calls_ = 0;
+  bool stopped_ = false;
+  asio::steady_timer timer_;
+  // Woken when the pick changes. Shared because a waiting coroutine may outlive this.
+  std::shared_ptr<Waiters> waiters_ = std::make_shared<Waiters>();  // tidy: shared, see above
+  net::TaskGroup tasks_;
 };
+
+template <typename Service, typename Request, typename Response>
+asio::awaitable<Result<Response>> PickHealthyService::call(
+    void (Service::StubInterface::async_interface::*method)(grpc::ClientContext*, const Request*,
+                                                            Response*,
+                                                            std::function<void(grpc::Status)>),
+    std::type_identity_t<Request> request, PickedCall options) {
+  // Shared with gRPC, which reads and writes it until its callback ran, whatever became of us.
+  struct InFlight {
+    std::unique_ptr<typename Service::Stub> stub;
+    grpc::ClientContext context;
+    std::shared_ptr<const Request> request;
+    Response response;
+  };
+  const auto same_request = std::make_shared<const Request>(std::move(request));
+  std::vector<std::shared_ptr<InFlight>> attempts;  // tidy: shared with gRPC
+  const StartAttempt start = [&](const Connection& connection, const CallOptions& call_options,
+                                 Ended ended) {
+    const auto& in_flight = attempts.emplace_back(std::make_shared<InFlight>());
+    in_flight->stub = Service::NewStub(connection.channel);
+    in_flight->request = same_request;
+    apply(call_options, in_flight->context);
+    typename Service::StubInterface::async_interface& methods = *in_flight->stub->async();
+    (methods.*method)(
+        &in_flight->context, in_flight->request.get(), &in_flight->response,
+        [in_flight, ended = std::move(ended)](grpc::Status status) { ended(std::move(status)); });
+    return std::shared_ptr<grpc::ClientContext>(in_flight, &in_flight->context);  // tidy: shared
+  };
+  CO_TRY(const size_t answer, co_await attempt_until_answered(start, options));
+  co_return std::move(attempts[answer]->response);
+}
 
 }  // namespace holdfast::rpc

@@ -1,0 +1,102 @@
+// The words between the PickHealthy core and its service: what the core asks for, what it is told,
+// and its constants. Plain values; a connection is named by a number that is never used again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+
+namespace holdfast::rpc {
+
+struct PickHealthyOptions {
+  // Between the moment a connection turns unhealthy and the next try: this and up to half of it
+  // more, doubling while what is found is unhealthy too.
+  Duration base_backoff = std::chrono::seconds(2);
+  Duration max_backoff = std::chrono::seconds(16);
+  // To connect, be told the service config and hear the first health answer; up to a tenth more.
+  Duration connect_timeout = std::chrono::seconds(30);
+  BackoffOptions redial{std::chrono::milliseconds(100), std::chrono::seconds(2)};
+  // A connection that lived for less counts as a failed dial, so nobody dials in a tight loop.
+  Duration settled_after = std::chrono::seconds(1);
+  BackoffOptions watch_retry{std::chrono::seconds(1), std::chrono::seconds(16)};
+  Duration probe_timeout = std::chrono::seconds(1);
+  Duration doubted_for = std::chrono::seconds(5);  // after an answer of "unavailable"
+  Duration doubts_forgotten_after = std::chrono::minutes(1);
+  // How often a good connection is replaced, to even out load; up to a tenth more. Zero: never.
+  Duration reconnect_interval{0};
+};
+
+namespace pick {
+
+// Open this connection; it is used once. Answered by connected or closed.
+struct Dial {
+  uint64_t connection = 0;
+  std::string address{};
+  uint64_t credentials = 0;  // which ones: counted from zero
+  bool operator==(const Dial&) const = default;
+};
+// Ask for the service config. No deadline: a server stuck here is what the connect timeout is for.
+struct Discover {
+  uint64_t connection = 0;
+  bool operator==(const Discover&) const = default;
+};
+// Watch this service's health; the watch before it has ended.
+struct WatchHealth {
+  uint64_t connection = 0;
+  std::string service{};
+  bool operator==(const WatchHealth&) const = default;
+};
+// One health check without a deadline, whose answer shows that the server is alive.
+struct Probe {
+  uint64_t connection = 0;
+  std::string service{};
+  bool operator==(const Probe&) const = default;
+};
+// The core is done with it. Calls and streams that run on it go on.
+struct Drop {
+  uint64_t connection = 0;
+  bool operator==(const Drop&) const = default;
+};
+// New calls go here from now on; zero: nowhere.
+struct Pick {
+  uint64_t connection = 0;
+  bool operator==(const Pick&) const = default;
+};
+
+using Action = std::variant<Dial, Discover, WatchHealth, Probe, Drop, Pick>;
+using Actions = std::vector<Action>;
+
+// What a service config said; lasts until another one is read.
+struct Mode {
+  bool reconnect = false;                       // else stay, as pick_first does
+  std::optional<std::string> health_service{};  // absent: health is not watched
+  bool operator==(const Mode&) const = default;
+};
+
+// How GetServiceConfig ended.
+struct Discovery {
+  enum class Outcome : uint8_t { Answered, Unimplemented, Failed };
+  Outcome outcome = Outcome::Answered;
+  Mode mode{};  // if answered
+};
+
+// How a health watch ended; a server without it is taken for healthy.
+enum class WatchEnd : uint8_t { Unimplemented, Other };
+
+struct Counts {
+  uint64_t dialled = 0;
+  uint64_t failed_dials = 0;
+  uint64_t swaps = 0;            // the backup took over
+  uint64_t dropped_backups = 0;  // the old connection recovered first
+  uint64_t doubts = 0;
+  Duration last_recovery{0};  // from the pick turning unusable to a usable one
+};
+
+}  // namespace pick
+}  // namespace holdfast::rpc

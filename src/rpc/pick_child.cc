@@ -1,0 +1,196 @@
+#include "rpc/pick_child.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::rpc::pick {
+namespace {
+
+bool is_due(const std::optional<Time>& at, Time now) {
+  return at && *at <= now;
+}
+
+// Fisher and Yates.
+void shuffle(std::vector<std::string>& list, Rng& rng) {
+  for (size_t left = list.size(); left > 1; --left) {
+    std::swap(list[left - 1], list[rng.below(uint64_t{left})]);
+  }
+}
+
+}  // namespace
+
+Child::Child(Shared& shared, ChildSetup setup)
+    : shared_(shared),
+      setup_(std::move(setup)),
+      redial_(shared.options.redial, shared.rng.next()),
+      watch_retry_(shared.options.watch_retry, shared.rng.next()) {}
+
+void Child::dial(Time now, Actions& out) {
+  if (round_.empty()) {
+    begin_round(now, out);
+    return;
+  }
+  address_ = std::move(round_.back());
+  round_.pop_back();
+  connection_ = ++shared_.last_connection;
+  shared_.counts.dialled += 1;
+  out.push_back(Dial{connection_, address_, setup_.credentials});
+}
+
+void Child::begin_round(Time now, Actions& out) {
+  round_ = setup_.addresses;
+  shuffle(round_, shared_.rng);
+  // The list is used up from its end, so what is to be dialled last goes to its front.
+  const auto avoided = std::ranges::find(round_, std::exchange(setup_.avoided, {}));
+  if (avoided != round_.end()) std::rotate(round_.begin(), avoided, avoided + 1);
+  dial(now, out);
+}
+
+void Child::connected(Time now, Actions& out) {
+  connected_at_ = now;
+  impatient_ = false;
+  out.push_back(Discover{connection_});
+}
+
+void Child::closed(Time now, Actions& out) {
+  out.push_back(Drop{connection_});
+  const bool settled = connected_at_ && now - *connected_at_ >= shared_.options.settled_after;
+  if (!connected_at_) shared_.counts.failed_dials += 1;
+  forget_connection();
+  if (settled) {
+    redial_.reset();
+    round_.clear();
+  } else if (round_.empty()) {
+    redial_at_ = now + redial_.next();
+    return;
+  }
+  dial(now, out);
+}
+
+void Child::forget_connection() {
+  connection_ = 0;
+  connected_at_.reset();
+  health_ = Health::Connecting;
+  discovered_ = refused_ = probing_ = silent_ = false;
+  doubted_until_.reset();
+  watch_at_.reset();
+  probe_at_.reset();
+  silent_at_.reset();
+  watch_retry_.reset();
+}
+
+void Child::discovered(const Discovery& discovery, Actions& out) {
+  if (discovered_) return;
+  discovered_ = true;
+  alive();
+  using Outcome = Discovery::Outcome;
+  if (discovery.outcome == Outcome::Answered) setup_.mode = discovery.mode;
+  if (discovery.outcome == Outcome::Unimplemented) setup_.mode = Mode{};
+  refused_ = discovery.outcome == Outcome::Failed && setup_.must_be_accepted;
+  if (refused_) {
+    health_ = Health::Failing;
+  } else if (discovery.outcome == Outcome::Answered && discovery.mode.health_service) {
+    out.push_back(WatchHealth{connection_, *discovery.mode.health_service});
+  } else {
+    health_ = Health::Ready;
+  }
+}
+
+void Child::health(bool serving) {
+  alive();
+  watch_retry_.reset();
+  health_ = serving ? Health::Ready : Health::Failing;
+}
+
+void Child::watch_ended(WatchEnd end, Time now) {
+  if (end == WatchEnd::Unimplemented) {
+    health_ = Health::Ready;
+    return;
+  }
+  health_ = Health::Failing;
+  watch_at_ = now + watch_retry_.next();
+}
+
+void Child::doubt() {
+  fresh_doubt_ = true;
+  shared_.counts.doubts += 1;
+}
+
+void Child::unanswered(Time now, Actions& out) {
+  if (!is_connected()) {
+    impatient_ = true;
+    doubt();
+  } else if (silent_) {
+    doubt();
+  } else if (!silent_at_) {
+    silent_at_ = now + shared_.options.probe_timeout;
+    if (!probing_) probe_at_ = now;
+    tick(now, out);
+  }
+}
+
+void Child::answered_unavailable(Time now) {
+  doubted_until_ = now + shared_.options.doubted_for;
+  doubt();
+}
+
+void Child::probe_ended(bool answered, Time now) {
+  probing_ = false;
+  if (answered) {
+    alive();
+  } else if (silent_ || silent_at_) {
+    probe_at_ = now + shared_.options.probe_timeout;
+  }
+}
+
+void Child::alive() {
+  silent_ = false;
+  silent_at_.reset();
+  probe_at_.reset();
+}
+
+void Child::tick(Time now, Actions& out) {
+  if (is_due(doubted_until_, now)) doubted_until_.reset();
+  if (is_due(silent_at_, now)) {
+    silent_at_.reset();
+    silent_ = true;
+    doubt();
+  }
+  const std::string service =
+      setup_.mode && setup_.mode->health_service ? *setup_.mode->health_service : "";
+  if (is_due(probe_at_, now)) {
+    probe_at_.reset();
+    probing_ = true;
+    out.push_back(Probe{connection_, service});
+  }
+  if (is_due(watch_at_, now)) {
+    watch_at_.reset();
+    out.push_back(WatchHealth{connection_, service});
+  }
+  if (is_due(redial_at_, now)) {
+    redial_at_.reset();
+    dial(now, out);
+  }
+}
+
+std::optional<Time> Child::next_deadline() const {
+  std::optional<Time> first;
+  for (const auto& at : {doubted_until_, silent_at_, probe_at_, watch_at_, redial_at_}) {
+    if (at && (!first || *at < *first)) first = at;
+  }
+  return first;
+}
+
+ChildState Child::state() const {
+  if (!is_connected()) return ChildState::Connecting;
+  if (is_doubted()) return ChildState::Unhealthy;
+  if (health_ == Health::Connecting) return ChildState::Connecting;
+  return health_ == Health::Ready ? ChildState::Ready : ChildState::Unhealthy;
+}
+
+bool Child::is_stuck(Time now) const {
+  return connected_at_ && health_ == Health::Connecting &&
+         now - *connected_at_ >= shared_.options.connect_timeout;
+}
+
+}  // namespace holdfast::rpc::pick

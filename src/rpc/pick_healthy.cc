@@ -1,0 +1,201 @@
+#include "rpc/pick_healthy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace holdfast::rpc {
+
+using pick::Actions;
+using pick::Child;
+using pick::ChildState;
+
+namespace {
+
+Status closed_error() {
+  return absl::FailedPreconditionError("the link is closed");
+}
+
+bool is_due(const std::optional<Time>& at, Time now) {
+  return at && *at <= now;
+}
+
+}  // namespace
+
+PickHealthy::PickHealthy(PickHealthyOptions options, std::vector<std::string> addresses,
+                         uint64_t seed)
+    : shared_{.options = options, .rng = Rng(seed)},
+      addresses_(std::move(addresses)),
+      backoff_(options.base_backoff) {
+  HF_CHECK(!addresses_.empty(), "there is at least one address");
+}
+
+Actions PickHealthy::start(Time now) {
+  Actions out;
+  if (closed_ || active_) return out;
+  unusable_since_ = now;
+  active_ = make_child({});
+  active_->dial(now, out);
+  settle(now, out);
+  return out;
+}
+
+void PickHealthy::close() {
+  closed_ = true;
+  active_.reset();
+  backup_.reset();
+  calm();
+  replace_at_.reset();
+  picked_ = 0;
+}
+
+Child* PickHealthy::find(uint64_t connection) const {
+  if (connection == 0) return nullptr;
+  if (active_ && active_->connection() == connection) return active_.get();
+  if (backup_ && backup_->connection() == connection) return backup_.get();
+  return nullptr;
+}
+
+bool PickHealthy::has_child(uint64_t connection) const {
+  return find(connection) != nullptr;
+}
+
+bool PickHealthy::is_doubted(uint64_t connection) const {
+  const Child* child = find(connection);
+  return child != nullptr && child->is_doubted();
+}
+
+// Changes the child that has this connection; nothing if none has it any more.
+template <typename Change>
+Actions PickHealthy::change(uint64_t connection, Time now, Change&& change) {
+  Actions out;
+  Child* child = find(connection);
+  if (child == nullptr) return out;
+  change(*child, out);
+  settle(now, out);
+  return out;
+}
+
+Actions PickHealthy::on_connected(uint64_t connection, Time now) {
+  return change(connection, now, [&](Child& child, Actions& out) {
+    if (child.is_connected()) return;
+    child.connected(now, out);
+    const Duration interval = shared_.options.reconnect_interval;
+    if (&child == active_.get() && interval > Duration::zero()) {
+      replace_at_ = now + interval + shared_.rng.below(interval / 10);
+    }
+  });
+}
+
+Actions PickHealthy::on_closed(uint64_t connection, Time now) {
+  return change(connection, now, [&](Child& child, Actions& out) { child.closed(now, out); });
+}
+
+Actions PickHealthy::on_discovered(uint64_t connection, const pick::Discovery& discovery,
+                                   Time now) {
+  return change(connection, now,
+                [&](Child& child, Actions& out) { child.discovered(discovery, out); });
+}
+
+Actions PickHealthy::on_health(uint64_t connection, bool serving, Time now) {
+  return change(connection, now, [&](Child& child, Actions&) { child.health(serving); });
+}
+
+Actions PickHealthy::on_watch_ended(uint64_t connection, pick::WatchEnd end, Time now) {
+  return change(connection, now, [&](Child& child, Actions&) { child.watch_ended(end, now); });
+}
+
+Actions PickHealthy::on_probe_ended(uint64_t connection, bool answered, Time now) {
+  return change(connection, now, [&](Child& child, Actions&) { child.probe_ended(answered, now); });
+}
+
+Actions PickHealthy::on_unanswered(uint64_t connection, Time now) {
+  // A call that waits for any connection waits for the active, unless it has one by now.
+  if (connection == 0 && active_ && !active_->is_connected()) connection = active_->connection();
+  if (connection == 0 && active_ && !active_->is_connected()) {
+    Actions out;
+    active_->unanswered(now, out);  // between two rounds of dialling it has no connection
+    settle(now, out);
+    return out;
+  }
+  return change(connection, now, [&](Child& child, Actions& out) { child.unanswered(now, out); });
+}
+
+Actions PickHealthy::on_unavailable(uint64_t connection, Time now) {
+  return change(connection, now, [&](Child& child, Actions&) { child.answered_unavailable(now); });
+}
+
+Actions PickHealthy::on_answered(uint64_t connection, Time now) {
+  return change(connection, now, [&](Child& child, Actions&) { child.alive(); });
+}
+
+Result<Actions> PickHealthy::use_credentials(Time now) {
+  if (closed_) return closed_error();
+  Actions out;
+  credentials_ += 1;
+  if (!active_) return out;
+  replacing_ = true;
+  calm();
+  drop_backup(out);
+  settle(now, out);
+  return out;
+}
+
+Result<Actions> PickHealthy::replace_credentials(Time now) {
+  if (closed_) return closed_error();
+  Actions out;
+  credentials_ += 1;
+  if (!active_) return out;
+  replacing_ = false;
+  calm();
+  drop_backup(out);
+  if (active_->connection() != 0) out.push_back(pick::Drop{active_->connection()});
+  active_ = make_child({});
+  active_->dial(now, out);
+  settle(now, out);
+  return out;
+}
+
+Result<Actions> PickHealthy::set_addresses(std::vector<std::string> addresses, Time now) {
+  if (closed_) return closed_error();
+  if (addresses.empty()) return absl::InvalidArgumentError("there is at least one address");
+  Actions out;
+  addresses_ = std::move(addresses);
+  if (!active_) return out;
+  active_->set_addresses(addresses_);
+  if (backup_) backup_->set_addresses(addresses_);
+  const bool gone = std::ranges::find(addresses_, active_->address()) == addresses_.end();
+  if (gone && active_->is_connected()) replacing_ = true;
+  settle(now, out);
+  return out;
+}
+
+Actions PickHealthy::on_tick(Time now) {
+  Actions out;
+  if (!active_) return out;
+  active_->tick(now, out);
+  if (backup_) backup_->tick(now, out);
+  if (is_due(replace_at_, now)) {
+    replace_at_.reset();
+    replacing_ = true;
+  }
+  if (is_due(connect_at_, now) || is_due(reconnect_at_, now)) timer_fired(now, out);
+  settle(now, out);
+  return out;
+}
+
+std::optional<Time> PickHealthy::next_deadline() const {
+  std::optional<Time> first;
+  const auto consider = [&first](const std::optional<Time>& at) {
+    if (at && (!first || *at < *first)) first = at;
+  };
+  if (active_) consider(active_->next_deadline());
+  if (backup_) consider(backup_->next_deadline());
+  consider(connect_at_);
+  consider(reconnect_at_);
+  consider(replace_at_);
+  return first;
+}
+
+}  // namespace holdfast::rpc

@@ -1,0 +1,109 @@
+// Keeps a client on a healthy server: decides when to dial, when to make a second connection, and
+// on which of the two calls run. The rules are those of the seed's balancer, with its own dialling,
+// with doubt and with planned replacement added (docs/decisions/0012).
+//
+//   active   always there; calls run on it whenever it is connected, healthy or not
+//   backup   only while the active is unhealthy, stuck, or to be replaced
+//
+//   backup Ready first:  it becomes the active, the old one is dropped (what runs on it goes on)
+//   active Ready first:  the backup is dropped
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "rpc/pick_action.h"
+#include "rpc/pick_child.h"
+
+namespace holdfast::rpc {
+
+class PickHealthy {
+ public:
+  // Requires: at least one address.
+  PickHealthy(PickHealthyOptions options, std::vector<std::string> addresses, uint64_t seed);
+
+  pick::Actions start(Time now);
+  // Afterwards every input is dropped, and what changes the settings is an error.
+  void close();
+
+  // What became of the actions. Of connections dropped meanwhile they are ignored.
+  pick::Actions on_connected(uint64_t connection, Time now);
+  pick::Actions on_closed(uint64_t connection, Time now);  // the dial failed, or it was lost
+  pick::Actions on_discovered(uint64_t connection, const pick::Discovery& discovery, Time now);
+  pick::Actions on_health(uint64_t connection, bool serving, Time now);
+  pick::Actions on_watch_ended(uint64_t connection, pick::WatchEnd end, Time now);
+  pick::Actions on_probe_ended(uint64_t connection, bool answered, Time now);
+
+  // How calls fare. Unanswered: for a while; zero is a call that waits for any connection.
+  pick::Actions on_unanswered(uint64_t connection, Time now);
+  pick::Actions on_unavailable(uint64_t connection, Time now);
+  pick::Actions on_answered(uint64_t connection, Time now);
+
+  // Dials from now on use the next credentials. A connection with them is made beside the active
+  // one and takes over when its server has answered the discovery.
+  Result<pick::Actions> use_credentials(Time now);
+  // The same, dropping every connection made with earlier ones at once.
+  Result<pick::Actions> replace_credentials(Time now);
+  // kInvalidArgument if there is none. An active connection to an address that is gone is replaced.
+  Result<pick::Actions> set_addresses(std::vector<std::string> addresses, Time now);
+
+  pick::Actions on_tick(Time now);
+  std::optional<Time> next_deadline() const;
+
+  uint64_t picked() const { return picked_; }
+  size_t children() const { return (active_ ? 1 : 0) + (backup_ ? 1 : 0); }
+  bool has_child(uint64_t connection) const;
+  // Whether an answer on it would be news.
+  bool is_doubted(uint64_t connection) const;
+  // Older ones are not asked for again.
+  uint64_t oldest_credentials() const { return active_ ? active_->credentials() : credentials_; }
+  const pick::Counts& counts() const { return shared_.counts; }
+
+ private:
+  pick::Child* find(uint64_t connection) const;
+  std::unique_ptr<pick::Child> make_child(std::string avoided);
+  template <typename Change>
+  pick::Actions change(uint64_t connection, Time now, Change&& change);
+
+  void settle(Time now, pick::Actions& out);
+  void decide(Time now, pick::Actions& out);
+  void judge_backup(Time now, pick::Actions& out);
+  bool may_move() const;
+  bool is_better_than_active(const pick::Child& child) const;
+  bool may_hurry(Time now);
+
+  void make_backup(Time now, pick::Actions& out);
+  void drop_backup(pick::Actions& out);
+  void take_over(Time now, pick::Actions& out);
+  void timer_fired(Time now, pick::Actions& out);
+  void arm_connect(Time now);
+  void arm_reconnect(Time now);
+  void calm();
+  void report_pick(Time now, pick::Actions& out);
+  uint64_t best_pick() const;
+
+  pick::Shared shared_;
+  std::vector<std::string> addresses_;
+  uint64_t credentials_ = 0;
+  std::unique_ptr<pick::Child> active_;
+  std::unique_ptr<pick::Child> backup_;
+  bool closed_ = false;
+  bool replacing_ = false;  // the active, although it may be well
+  uint64_t picked_ = 0;
+
+  Duration backoff_;
+  std::optional<Time> connect_at_;
+  std::optional<Time> reconnect_at_;
+  std::optional<Time> replace_at_;  // the next periodic reconnect
+
+  Duration hurry_gap_{0};  // between reconnects that doubt made immediate
+  std::optional<Time> hurried_at_;
+  std::optional<Time> doubted_at_;
+  std::optional<Time> unusable_since_;
+};
+
+}  // namespace holdfast::rpc

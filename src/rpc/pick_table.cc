@@ -1,0 +1,171 @@
+// The decision table of PickHealthy: run after every input. Rows are numbered as in
+// docs/decisions/0012.
+#include <algorithm>
+#include <utility>
+
+#include "rpc/pick_healthy.h"
+
+namespace holdfast::rpc {
+
+using pick::Actions;
+using pick::Child;
+using pick::ChildState;
+
+void PickHealthy::settle(Time now, Actions& out) {
+  decide(now, out);
+  report_pick(now, out);
+}
+
+void PickHealthy::decide(Time now, Actions& out) {
+  const bool needs_backup = !backup_ || backup_->state() == ChildState::Unhealthy;
+  const bool doubted = active_->take_fresh_doubt() && may_move();
+  if (!replacing_ && (active_->state() == ChildState::Ready || !may_move())) {  // row 1
+    calm();
+    if (backup_) shared_.counts.dropped_backups += 1;
+    drop_backup(out);
+    return;
+  }
+  if (needs_backup && ((replacing_ && !backup_) || (doubted && may_hurry(now)))) {
+    make_backup(now, out);
+  }
+  if (active_->state() == ChildState::Connecting) arm_connect(now);  // row 2
+  if (backup_) {
+    judge_backup(now, out);
+  } else if (active_->state() != ChildState::Connecting) {
+    arm_reconnect(now);  // row 3
+  }
+}
+
+void PickHealthy::judge_backup(Time now, Actions& out) {
+  if (is_better_than_active(*backup_)) {  // row 4
+    take_over(now, out);
+  } else if (backup_->state() == ChildState::Connecting) {  // row 5
+    arm_connect(now);
+  } else if (!reconnect_at_) {  // row 6
+    backoff_ = std::min(backoff_ * 2, shared_.options.max_backoff);
+    arm_reconnect(now);
+  }
+}
+
+// A server that was never asked, or does not answer the question, is left although no discovery
+// said so: nobody should wait for it for ever.
+bool PickHealthy::may_move() const {
+  if (active_->wants_reconnect()) return true;
+  return active_->is_undiscovered() && (active_->is_doubted() || !active_->mode());
+}
+
+// Ready is better than all else; unhealthy is better than silent; and new credentials that were
+// accepted are worth more than the old ones unless only the old connection is Ready.
+bool PickHealthy::is_better_than_active(const Child& child) const {
+  if (child.state() == ChildState::Ready) return true;
+  if (child.state() == ChildState::Connecting || child.is_doubted()) return false;
+  if (active_->is_silent()) return child.is_accepted();
+  return replacing_ && child.is_accepted() && active_->state() != ChildState::Ready;
+}
+
+// Doubt makes the next reconnect immediate: once per base backoff, then ever more seldom up to the
+// longest while doubts go on.
+bool PickHealthy::may_hurry(Time now) {
+  const PickHealthyOptions& options = shared_.options;
+  const bool quiet = !doubted_at_ || now - *doubted_at_ >= options.doubts_forgotten_after;
+  doubted_at_ = now;
+  if (!quiet && hurried_at_ && now - *hurried_at_ < hurry_gap_) return false;
+  hurry_gap_ =
+      quiet || !hurried_at_ ? options.base_backoff : std::min(hurry_gap_ * 2, options.max_backoff);
+  hurried_at_ = now;
+  return true;
+}
+
+void PickHealthy::timer_fired(Time now, Actions& out) {
+  connect_at_.reset();
+  reconnect_at_.reset();
+  if (active_->state() == ChildState::Ready && !replacing_) return;
+  const bool leave_alone =
+      backup_ && backup_->state() != ChildState::Unhealthy && !backup_->is_stuck(now);
+  if (!leave_alone) make_backup(now, out);
+}
+
+std::unique_ptr<Child> PickHealthy::make_child(std::string avoided) {
+  pick::ChildSetup setup{.addresses = addresses_,
+                         .avoided = std::move(avoided),
+                         .credentials = credentials_,
+                         .must_be_accepted = replacing_};
+  if (active_) setup.mode = active_->mode();
+  return std::make_unique<Child>(shared_, std::move(setup));
+}
+
+void PickHealthy::make_backup(Time now, Actions& out) {
+  drop_backup(out);
+  connect_at_.reset();
+  reconnect_at_.reset();
+  backup_ = make_child(active_->state() == ChildState::Ready ? "" : active_->address());
+  backup_->dial(now, out);
+}
+
+void PickHealthy::drop_backup(Actions& out) {
+  if (backup_ && backup_->connection() != 0) out.push_back(pick::Drop{backup_->connection()});
+  backup_.reset();
+}
+
+void PickHealthy::take_over(Time now, Actions& out) {
+  const bool ready = backup_->state() == ChildState::Ready;
+  std::swap(active_, backup_);
+  drop_backup(out);
+  shared_.counts.swaps += 1;
+  active_->accept_as_it_is();
+  replacing_ = active_->credentials() != credentials_;
+  connect_at_.reset();
+  reconnect_at_.reset();
+  const Duration interval = shared_.options.reconnect_interval;
+  if (interval > Duration::zero()) {
+    replace_at_ = now + interval + shared_.rng.below(interval / 10);
+  }
+  if (ready) {
+    calm();
+  } else {
+    decide(now, out);
+  }
+}
+
+void PickHealthy::arm_connect(Time now) {
+  if (connect_at_) return;
+  const Duration timeout = shared_.options.connect_timeout;
+  connect_at_ = now + timeout + shared_.rng.below(timeout / 10);
+}
+
+void PickHealthy::arm_reconnect(Time now) {
+  if (!reconnect_at_) reconnect_at_ = now + backoff_ + shared_.rng.below(backoff_ / 2);
+}
+
+void PickHealthy::calm() {
+  connect_at_.reset();
+  reconnect_at_.reset();
+  backoff_ = shared_.options.base_backoff;
+}
+
+// The active whenever it is connected; the backup if the active is not, or is silent.
+uint64_t PickHealthy::best_pick() const {
+  const auto speaks = [](const Child* child) {
+    return child != nullptr && child->is_connected() && !child->is_silent();
+  };
+  if (speaks(active_.get())) return active_->connection();
+  if (speaks(backup_.get())) return backup_->connection();
+  if (active_->is_connected()) return active_->connection();
+  return backup_ && backup_->is_connected() ? backup_->connection() : 0;
+}
+
+void PickHealthy::report_pick(Time now, Actions& out) {
+  const uint64_t best = best_pick();
+  if (best != picked_) out.push_back(pick::Pick{best});
+  picked_ = best;
+  const Child* child = find(best);
+  const bool usable = child != nullptr && child->state() == ChildState::Ready;
+  if (usable && unusable_since_) {
+    shared_.counts.last_recovery = now - *unusable_since_;
+    unusable_since_.reset();
+  } else if (!usable && !unusable_since_) {
+    unusable_since_ = now;
+  }
+}
+
+}  // namespace holdfast::rpc

@@ -1,0 +1,178 @@
+// The calls of PickHealthyService: what RepeatedCall decides, carried out.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rpc/mailbox.h"
+#include "rpc/pick_healthy_service.h"
+#include "rpc/status.h"
+
+namespace holdfast::rpc {
+namespace {
+
+// An attempt ends a little later than its call, so that a deadline that passes early is the
+// server's word and not the race of two clocks.
+constexpr Duration kSlack = std::chrono::milliseconds(100);
+constexpr Duration kLongWait = std::chrono::hours(1);
+
+asio::awaitable<bool> is_cancelled() {
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  co_return state.cancelled() != asio::cancellation_type::none;
+}
+
+Status stopped_error() {
+  return absl::CancelledError("the call was cancelled");
+}
+
+// Wakes a timer when the pick changes, for as long as it lives.
+class Waiting {
+ public:
+  using Waiters = std::shared_ptr<std::set<asio::steady_timer*>>;  // tidy: shared, may outlive
+  Waiting(Waiters waiters, asio::steady_timer& timer)
+      : waiters_(std::move(waiters)), timer_(timer) {
+    waiters_->insert(&timer_);
+  }
+  ~Waiting() { waiters_->erase(&timer_); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  Waiters waiters_;
+  asio::steady_timer& timer_;
+};
+
+}  // namespace
+
+struct PickHealthyService::Running {
+  struct End {
+    size_t attempt = 0;
+    grpc::Status status;
+  };
+  struct Attempt {
+    Pinned connection;
+    std::shared_ptr<grpc::ClientContext> context;  // tidy: shared with gRPC
+    std::optional<Status> ended{};
+  };
+
+  Running(const asio::any_io_executor& executor, RepeatOptions options, Time now, Time end)
+      : call(options, now, end), deadline(end), ends(executor) {}
+  ~Running() {
+    for (const Attempt& attempt : attempts) {
+      if (!attempt.ended) attempt.context->TryCancel();
+    }
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  RepeatedCall call;
+  Time deadline;
+  Mailbox<End> ends;
+  std::vector<Attempt> attempts;
+  std::optional<size_t> last_ended;
+};
+
+asio::awaitable<Result<size_t>> PickHealthyService::attempt_until_answered(
+    const StartAttempt& start, const PickedCall& options) {
+  const Time began = clock_.now();
+  Running running(loop_,
+                  {.repeat = options.repeat,
+                   .unanswered_after = options_.unanswered_after,
+                   .seed = options_.seed + ++calls_},
+                  began, began + options.timeout);
+  const Waiting waiting(waiters_, running.ends.timer());
+  for (;;) {
+    if (stopped_ || co_await is_cancelled()) co_return stopped_error();
+    for (const Running::End& end : running.ends.take_now()) {
+      note_end(running, end.attempt, end.status);
+    }
+    const Time now = clock_.now();
+    const auto next = running.call.next(picked_ ? picked_->id : 0, now);
+    if (next.done) break;
+    if (next.start) start_attempt(running, start, options);
+    if (next.doubt) carry_out(core_.on_unanswered(*next.doubt, now));
+    if (!next.start && !next.doubt) co_await running.ends.wait(next.wake_at - now);
+  }
+  CO_TRY_OK(outcome(running, options));
+  co_return *running.call.answer();
+}
+
+void PickHealthyService::start_attempt(Running& running, const StartAttempt& start,
+                                       const PickedCall& options) {
+  const size_t attempt = running.attempts.size();
+  if (attempt > 0) stats_.repeated_calls += 1;
+  const CallOptions call_options{.timeout = running.deadline - clock_.now() + kSlack,
+                                 .metadata = options.metadata};
+  auto context =
+      start(*picked_, call_options, [sender = running.ends.sender(), attempt](grpc::Status status) {
+        sender.deliver({.attempt = attempt, .status = std::move(status)});
+      });
+  running.attempts.push_back({.connection = picked_, .context = std::move(context)});
+}
+
+void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::Status& status) {
+  Running::Attempt& ended = running.attempts[attempt];
+  ended.ended = from_grpc(status);
+  running.last_ended = attempt;
+  const uint64_t id = ended.connection->id;
+  const Time now = clock_.now();
+  const bool lost =
+      !status.ok() && ended.connection->channel->GetState(false) != GRPC_CHANNEL_READY;
+  const bool unavailable =
+      running.call.on_ended(attempt, {.code = ended.ended->code(), .lost = lost}, now);
+  if (lost) {
+    carry_out(core_.on_closed(id, now));
+  } else if (unavailable) {
+    carry_out(core_.on_unavailable(id, now));
+  } else if (core_.is_doubted(id)) {
+    carry_out(core_.on_answered(id, now));
+  }
+}
+
+Status PickHealthyService::outcome(const Running& running, const PickedCall& options) const {
+  const auto answer = running.call.answer();
+  if (answer) return *running.attempts[*answer].ended;
+  const std::string timeout = to_short_string(options.timeout);
+  if (running.call.has_running()) {
+    return absl::DeadlineExceededError(fmt::format("no answer within {}", timeout));
+  }
+  if (running.last_ended) return *running.attempts[*running.last_ended].ended;
+  return no_connection(options.timeout);
+}
+
+Status PickHealthyService::no_connection(Duration timeout) const {
+  const std::string why = last_failure_.empty() ? "nothing answered" : last_failure_;
+  return absl::UnavailableError(
+      fmt::format("not connected within {}: {}", to_short_string(timeout), why));
+}
+
+asio::awaitable<bool> PickHealthyService::next_pick(Duration at_most) {
+  asio::steady_timer timer(loop_);
+  const Waiting waiting(waiters_, timer);
+  timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
+  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return !co_await is_cancelled();
+}
+
+asio::awaitable<Result<Pinned>> PickHealthyService::wait_picked(Duration timeout) {
+  const Time deadline = clock_.now() + timeout;
+  Time doubt_at = clock_.now() + options_.unanswered_after;
+  for (;;) {
+    const Time now = clock_.now();
+    if (picked_) co_return picked_;
+    if (stopped_) co_return stopped_error();
+    if (now >= deadline) co_return no_connection(timeout);
+    if (now >= doubt_at) {
+      doubt_at = now + options_.unanswered_after;
+      carry_out(core_.on_unanswered(0, now));
+    }
+    if (!co_await next_pick(std::min(deadline, doubt_at) - now)) co_return stopped_error();
+  }
+}
+
+asio::awaitable<void> PickHealthyService::left(uint64_t connection_id) {
+  while (!stopped_ && (!picked_ || picked_->id == connection_id)) {
+    if (!co_await next_pick(kLongWait)) co_return;
+  }
+}
+
+}  // namespace holdfast::rpc

@@ -1,0 +1,82 @@
+// One call that may take several attempts: decides on which connection to try, when to doubt one,
+// when to try beside an attempt that stays silent, and which answer is the call's.
+//
+//   start ──► attempt on the pick ──► answer: done
+//                │        └ unavailable, lost ──► another pick, or a short wait ──► attempt ...
+//                └ silent for a while ──► doubt; another pick ──► a second attempt beside it
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace holdfast::rpc {
+
+enum class Repeat : uint8_t {
+  Never,  // sent once; kUnavailable may mean that it was carried out
+  Safe,   // reads, and writes with a request id
+};
+
+struct RepeatOptions {
+  Repeat repeat = Repeat::Never;
+  Duration unanswered_after = std::chrono::seconds(1);  // then the connection is doubted
+  BackoffOptions backoff{std::chrono::milliseconds(50), std::chrono::milliseconds(500)};
+  uint64_t seed = 1;
+};
+
+// How an attempt ended. `lost`: its connection is gone, so the code is gRPC's and not the server's.
+struct AttemptEnd {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  bool lost = false;
+};
+
+class RepeatedCall {
+ public:
+  static constexpr size_t kMaxRunning = 3;  // attempts beside each other
+
+  RepeatedCall(RepeatOptions options, Time start, Time deadline);
+
+  // What to do now. Asked again after every event, and at `wake_at`.
+  struct Next {
+    std::optional<uint64_t> start{};  // a new attempt on this connection; they count from zero
+    std::optional<uint64_t> doubt{};  // tell the core; zero: nothing to send it on
+    bool done = false;
+    Time wake_at{};
+  };
+  Next next(uint64_t picked, Time now);
+
+  // Whether the server, still connected, said that it cannot: tell the core.
+  bool on_ended(size_t attempt, AttemptEnd end, Time now);
+
+  size_t attempts() const { return attempts_.size(); }
+  // Of a call that is done: the attempt whose answer or error is the call's; nothing if no server
+  // answered in time.
+  std::optional<size_t> answer() const { return answer_; }
+  // Whether attempts were still waiting for an answer.
+  bool has_running() const;
+
+ private:
+  struct Attempt {
+    uint64_t connection = 0;
+    Time started{};
+    bool running = true;
+    bool doubted = false;
+  };
+  bool may_start(uint64_t picked, Time now) const;
+  std::optional<uint64_t> due_doubt(uint64_t picked, Time now);
+  Time wake_at(Time now) const;
+
+  RepeatOptions options_;
+  Time deadline_;
+  Backoff backoff_;
+  std::vector<Attempt> attempts_;
+  std::optional<size_t> answer_;
+  Time retry_at_;    // on a connection that failed already
+  Time waiting_at_;  // when a call without a connection doubts again
+};
+
+}  // namespace holdfast::rpc
