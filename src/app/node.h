@@ -54,7 +54,6 @@ class Node {
   void report();
   asio::awaitable<void> tick();
 
-  const Clock& clock_;
   metrics::Registry registry_;
   node::NodeService node_;
   node::UpstreamService upstream_;
