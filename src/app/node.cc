@@ -39,9 +39,8 @@ cache::CacheServiceOptions cache_options(const NodeAppOptions& options,
                                   .first_wait = kFirstWait};
   made.cache.seed = options.node.seed;
   made.copy.folder = options.data_dir;
-  made.copy.owner = {.schema = options.node.version,
-                     .cluster = who.cluster,
-                     .node = identity::to_string(who)};
+  made.copy.owner = {
+      .schema = options.node.version, .cluster = who.cluster, .node = identity::to_string(who)};
   return made;
 }
 

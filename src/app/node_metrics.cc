@@ -11,7 +11,9 @@ void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
   const auto count = [&](const char* name, const char* help, uint64_t total) {
     metrics.count({name, help}, {}, total);
   };
-  const auto seconds = [](auto duration) { return std::chrono::duration<double>(duration).count(); };
+  const auto seconds = [](auto duration) {
+    return std::chrono::duration<double>(duration).count();
+  };
   const rpc::PickHealthyStats& link = node.pick().stats();
   metrics.set({"holdfast_link_connected", "1 while a controller is picked."}, {},
               node.pick().picked() ? 1 : 0);

@@ -91,8 +91,8 @@ asio::awaitable<Result<v1::Credentials>> LinkService::renew(v1::RenewRequest req
 
 // Deletes the entry, if it is there.
 asio::awaitable<Status> LinkService::goodbye(v1::GoodbyeRequest request, Duration timeout) {
-  co_return (co_await pick_.call<v1::Presence>(&Presence::Goodbye, std::move(request),
-                                               within(timeout)))
+  co_return (
+      co_await pick_.call<v1::Presence>(&Presence::Goodbye, std::move(request), within(timeout)))
       .status();
 }
 

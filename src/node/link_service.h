@@ -1,6 +1,6 @@
-// The way to the controllers: rpc::PickHealthyService with the node's identity, and the calls a node
-// makes about itself. Each names its node, and carried out twice it does what it does once; so each
-// is repeated elsewhere when its own connection fails.
+// The way to the controllers: rpc::PickHealthyService with the node's identity, and the calls a
+// node makes about itself. Each names its node, and carried out twice it does what it does once; so
+// each is repeated elsewhere when its own connection fails.
 //
 // A new identity is used by a new connection beside the old one, which stays in use until a
 // controller has accepted the new one: a certificate that it does not take yet cuts nobody off.
