@@ -100,4 +100,29 @@ Result<std::string> read_small_file(const std::string& path) {
   return text;
 }
 
+Result<std::string> read_file(const std::string& path, size_t max_bytes) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return failed("cannot read", path);
+  struct stat facts{};
+  Status status = ::fstat(descriptor, &facts) != 0 ? failed("cannot read", path) : absl::OkStatus();
+  if (status.ok() && static_cast<size_t>(facts.st_size) > max_bytes) {
+    status = absl::InvalidArgumentError(
+        fmt::format("{} is larger than {} bytes", quoted(path, 256), max_bytes));
+  }
+  std::string text;
+  if (status.ok()) text.resize(static_cast<size_t>(facts.st_size));
+  size_t have = 0;
+  while (status.ok() && have < text.size()) {
+    const ssize_t count = ::read(descriptor, text.data() + have, text.size() - have);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) status = failed("cannot read", path);
+    if (count <= 0) break;
+    have += static_cast<size_t>(count);
+  }
+  ::close(descriptor);
+  TRY_OK(status);
+  text.resize(have);  // it may have become shorter meanwhile
+  return text;
+}
+
 }  // namespace holdfast

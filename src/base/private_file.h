@@ -19,5 +19,7 @@ Status make_private_folder(const std::string& path);
 // "-" is standard input. kNotFound if there is no such file; kInvalidArgument if it cannot be read
 // or is larger than the limit.
 Result<std::string> read_small_file(const std::string& path);
+// The same for larger files: read into its place at once, at most `max_bytes`.
+Result<std::string> read_file(const std::string& path, size_t max_bytes);
 
 }  // namespace holdfast

@@ -2,18 +2,23 @@
 //
 //   cache::View view(cache.published());            // one per thread
 //   if (auto agents = view.read<Kind::Agent>()) {   // false: not cached, ask CacheService
-//     if (const auto* agent = agents.find("edge-7")) use(agent->body.zone());
+//     if (auto agent = agents.find("edge-7")) use(agent->body.zone());
 //   }
 //
 // A guard for one kind offers nothing of another: that is a matter of types.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "cache/published.h"
 #include "cache/table.h"
+#include "holdfast/v1/resource.pb.h"
 #include "resource/kind.h"
 
 namespace holdfast::cache {
@@ -35,10 +40,106 @@ struct KindView {
 
 struct Snapshot {
   std::array<KindView, resource::kKindCount> kinds;
+
   const KindView& of(resource::Kind kind) const { return kinds[static_cast<size_t>(kind)]; }
+  KindView& of(resource::Kind kind) { return kinds[static_cast<size_t>(kind)]; }
+  // As Table::dismantle(), for all kinds.
+  bool dismantle(size_t& budget) {
+    return std::ranges::all_of(kinds, [&](KindView& kind) { return kind.items.dismantle(budget); });
+  }
 };
 
-// body_type<Kind::Agent> is v1::Agent, body<Kind::Agent>(resource) is resource.agent().
-// (one row per kind, checked against the registry by a test)
+// The message of a kind's body and where a resource has it.
+template <typename Message, const Message& (v1::Resource::*Get)() const>
+struct BodyRow {
+  using Body = Message;
+  static const Body& of(const v1::Resource& resource) { return (resource.*Get)(); }
+};
+
+// One row per kind; a test compares them with the registry.
+template <resource::Kind K>
+struct BodyOf;
+// clang-format off
+template <> struct BodyOf<resource::Kind::Controller>
+    : BodyRow<v1::Controller, &v1::Resource::controller> {};
+template <> struct BodyOf<resource::Kind::Proxy> : BodyRow<v1::Proxy, &v1::Resource::proxy> {};
+template <> struct BodyOf<resource::Kind::Agent> : BodyRow<v1::Agent, &v1::Resource::agent> {};
+template <> struct BodyOf<resource::Kind::Service>
+    : BodyRow<v1::Service, &v1::Resource::service> {};
+template <> struct BodyOf<resource::Kind::Token> : BodyRow<v1::Token, &v1::Resource::token> {};
+template <> struct BodyOf<resource::Kind::Role> : BodyRow<v1::Role, &v1::Resource::role> {};
+template <> struct BodyOf<resource::Kind::User> : BodyRow<v1::User, &v1::Resource::user> {};
+template <> struct BodyOf<resource::Kind::NetworkingConfig>
+    : BodyRow<v1::NetworkingConfig, &v1::Resource::networking_config> {};
+template <> struct BodyOf<resource::Kind::ZoneMap>
+    : BodyRow<v1::ZoneMap, &v1::Resource::zone_map> {};
+template <> struct BodyOf<resource::Kind::CapacityLease>
+    : BodyRow<v1::CapacityLease, &v1::Resource::capacity_lease> {};
+template <> struct BodyOf<resource::Kind::CertAuthority>
+    : BodyRow<v1::CertAuthority, &v1::Resource::cert_authority> {};
+// clang-format on
+
+// One resource of a kind. Valid as long as the guard it came from.
+template <resource::Kind K>
+struct Entry {
+  const v1::Metadata& metadata;
+  const typename BodyOf<K>::Body& body;
+};
+
+// One kind as it was when the guard was made; nothing changes under it. Short-lived: while it is
+// there, the generation it shows cannot be freed.
+template <resource::Kind K>
+class KindGuard {
+ public:
+  explicit KindGuard(Published<Snapshot>::Reader& reader) : snapshot_(reader.read()) {}
+
+  // Whether it is cached, be it stale. If not, nothing but source() and its neighbours may be
+  // asked.
+  explicit operator bool() const { return source() != Source::Upstream; }
+
+  Source source() const { return view().source; }
+  uint64_t generation() const { return view().generation; }
+  int64_t revision() const { return view().revision; }
+  WallTime as_of() const { return view().as_of; }
+
+  // Requires: cached.
+  size_t size() const { return items().size(); }
+  std::optional<Entry<K>> find(std::string_view name) const {
+    const v1::Resource* found = items().find(name);
+    if (found == nullptr) return std::nullopt;
+    return entry(*found);
+  }
+  // Stops when `visit` returns false.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    items().for_each([&](const Shared& resource) { return visit(entry(*resource)); });
+  }
+
+ private:
+  static Entry<K> entry(const v1::Resource& resource) {
+    return {.metadata = resource.metadata(), .body = BodyOf<K>::of(resource)};
+  }
+  const KindView& view() const { return snapshot_->of(K); }
+  const Table& items() const {
+    HF_CHECK(*this, "a kind that is not cached is read through CacheService");
+    return view().items;
+  }
+
+  Published<Snapshot>::Guard snapshot_;
+};
+
+// One thread's way to read. One guard at a time; a thread that needs two has two views.
+class View {
+ public:
+  explicit View(Published<Snapshot>& published) : reader_(published) {}
+
+  template <resource::Kind K>
+  KindGuard<K> read() {
+    return KindGuard<K>(reader_);
+  }
+
+ private:
+  Published<Snapshot>::Reader reader_;
+};
 
 }  // namespace holdfast::cache
