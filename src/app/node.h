@@ -45,6 +45,8 @@ class Node {
   // Returns when reads are answered as well as they can be for now: from a controller, from the
   // copy on disk, or from neither.
   asio::awaitable<void> start();
+  // For a node that is not started after all.
+  asio::awaitable<void> stop_listening() { return fronts_.stop(); }
   // In bounded time. Requires: start() has returned.
   asio::awaitable<void> stop();
 

@@ -56,6 +56,11 @@ Status why_of(const v1::CachedKind& row, const std::string& otherwise) {
   return coded(absl::StatusCode::kUnavailable, row.code(), row.reason());
 }
 
+// It answers, however old, when no controller does.
+bool has_last_good(const v1::CachedKind& row) {
+  return row.generation() > 0 || row.revision() > 0;
+}
+
 }  // namespace
 
 NodeFronts::NodeFronts(const asio::any_io_executor& loop, Parts parts, NodeReads reads,
@@ -118,8 +123,8 @@ void NodeFronts::report(const std::vector<v1::CachedKind>& caches, bool has_cont
       health_.report_warning(component, absl::OkStatus(), now);
     } else if (row.source() == "stale") {
       health_.report_warning(component, why_of(row, "answers from the last good generation"), now);
-    } else if (has_controller) {
-      health_.report_warning(component, why_of(row, "answers from a controller"), now);
+    } else if (has_controller || has_last_good(row)) {
+      health_.report_warning(component, why_of(row, "a controller is asked first"), now);
     } else {
       health_.report_error(component, why_of(row, "no generation and no controller"), now);
     }

@@ -54,8 +54,8 @@ class NodeFronts {
   Result<std::vector<std::string>> listen();
   // Watchers of the fan-out that have something due.
   void wake(const std::vector<events::WatcherId>& ids) { web_.wake(ids); }
-  // What became of the caches: each kind is a component of the node's readiness. A kind answers
-  // from a generation, fresh or stale, or from a controller while there is one.
+  // What became of the caches: each kind is a component of the node's readiness. A kind is answered
+  // from a generation, however stale, or by a controller while there is one.
   void report(const std::vector<v1::CachedKind>& caches, bool has_controller);
   asio::awaitable<void> stop() { return web_.stop(); }
 

@@ -107,17 +107,18 @@ int run_node(const NodeRole& role) {
   asio::io_context loop{1};
   Node node(loop.get_executor(), clock, std::move(prepared->options), std::move(prepared->held));
   const Result<std::vector<std::string>> addresses = node.listen();
-  if (!addresses.ok()) {
+  asio::co_spawn(loop, addresses.ok() ? run_until_told(loop, node) : node.stop_listening(),
+                 [](const std::exception_ptr& thrown) {
+                   HF_CHECK(thrown == nullptr, "stopping does not throw");
+                 });
+  if (addresses.ok()) {
+    for (const std::string& address : *addresses) log::info("node serves", {{"address", address}});
+  } else {
     std::cerr << "holdfastd: " << addresses.status().message() << "\n";
-    return kExitFailed;
   }
-  for (const std::string& address : *addresses) log::info("node serves", {{"address", address}});
-  asio::co_spawn(loop, run_until_told(loop, node), [](const std::exception_ptr& thrown) {
-    HF_CHECK(thrown == nullptr, "stopping does not throw");
-  });
   loop.run();
   log::info("stopped");
-  return 0;
+  return addresses.ok() ? 0 : kExitFailed;
 }
 
 }  // namespace holdfast::app

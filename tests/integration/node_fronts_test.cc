@@ -194,6 +194,10 @@ TEST_F(NodeFrontsTest, IsReadyWhileEveryKindIsAnsweredFromSomewhere) {
   report({row("service", "stale", "HF1202"), row("role", "stale", "HF1202")}, false);
   EXPECT_EQ(ready().status, 200) << "the last good generation answers";
   EXPECT_THAT(ready().body, HasSubstr("\"code\":\"HF1202\",\"reason\":\"made up\""));
+  v1::CachedKind old = row("service", "upstream", "HF1204");
+  old.set_revision(7);
+  report({old, row("role", "cache")}, false);
+  EXPECT_EQ(ready().status, 200) << "it answers when nobody else does";
   report({row("service", "cache"), row("role", "cache")}, true);
   EXPECT_THAT(ready().body, Not(HasSubstr("HF1202")));
 }
