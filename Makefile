@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup build deb demo test bench bench-controller crash-test fuzz tsan format clean
+.PHONY: help setup build deb demo test bench bench-controller crash-test sim-cache fuzz tsan format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,6 +36,11 @@ bench-controller: build ## 30,000 simulated agents against one controller, for t
 crash-test: build ## 200 rounds of kill -9 against the SQLite store
 	@tools/stage "build crash test" cmake --build build/release --target store_crash_test
 	@HF_CRASH_ROUNDS=200 build/release/bin/store_crash_test
+
+sim-cache: setup ## SEEDS (default 100000) runs of the simulation of caches
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/release --target cache_sim
+	@HF_SIM_SEEDS=$${SEEDS:-100000} build/release/bin/cache_sim --gtest_filter='*Every*'
 
 fuzz: setup ## each fuzz target for FUZZ_SECONDS (default 60), growing its corpus
 	@tools/stage configure cmake --preset fuzz -Wno-dev --log-level=WARNING

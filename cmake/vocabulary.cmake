@@ -3,6 +3,7 @@
 #   hf_proto(NAME PROTOS... [GRPC])          generated code in a library of its own
 #   hf_module(NAME SOURCES... [DEPS ...] [PCH std|asio|grpc])   library holdfast_NAME from src/NAME
 #   hf_tests(NAME KIND SOURCES... [DEPS ...])  one test binary; KIND is unit or process
+#   hf_sim(NAME SOURCES... [DEPS ...])       a simulation that is also a test, built on demand
 #   hf_fuzz(NAME SOURCES... [DEPS ...])      a libFuzzer target; its corpus replays as a unit test
 #   hf_bench(NAME SOURCES... [DEPS ...])     a program under bench/
 #   hf_program(NAME SOURCES... [DEPS ...])   a program in build/PRESET/bin
@@ -100,6 +101,15 @@ function(hf_tests name kind)
   if(arg_SERIAL)
     set_tests_properties(${kind}.${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
+endfunction()
+
+# The same sources as a test, optimised, in any preset: for many more seeds than a test has time for.
+function(hf_sim name)
+  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
+  add_executable(${name}_sim EXCLUDE_FROM_ALL ${arg_UNPARSED_ARGUMENTS})
+  hf_target_common(${name}_sim "")
+  target_link_libraries(${name}_sim PRIVATE ${arg_DEPS} GTest::gtest GTest::gmock
+    GTest::gtest_main)
 endfunction()
 
 function(hf_fuzz name)

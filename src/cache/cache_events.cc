@@ -96,14 +96,15 @@ void Cache::on_event(v1::Event& event, std::vector<events::Event>& seen, Moment 
 // begin at that is older than the page.
 void Cache::apply(KindState& kind, const Change& change, std::vector<events::Event>& seen,
                   Moment now) {
-  Table& table = view(kind).items;
+  KindView& known = view(kind);
+  Table& table = known.items;
   if (change.put && table.size() >= options_.max_items && table.find(change.name) == nullptr) {
     return fetch_failed(kind,
                         absl::ResourceExhaustedError(
                             fmt::format("more than {} resources of one kind", options_.max_items)),
                         now);
   }
-  const bool applied = apply_change(table, kind.coverage, change);
+  const bool applied = apply_change(table, known.ahead.get(), change);
   (applied ? stats_.events_applied : stats_.events_skipped) += 1;
   unsaved_ |= applied;
   if (kind.fanned) seen.push_back(to_event(kind.policy, change));

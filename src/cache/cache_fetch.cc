@@ -116,7 +116,7 @@ void Cache::swap_one(KindState& kind, Moment now) {
   KindView& seen = view(kind);
   seen.items = std::move(items.table);
   seen.generation = generation_;
-  kind.coverage = std::move(items.coverage);
+  seen.ahead = std::make_shared<const Coverage>(std::move(items.coverage));
   kind.stop_loading();
   kind.resumable = true;
   kind.restarts = 0;

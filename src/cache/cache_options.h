@@ -45,7 +45,7 @@ struct CacheOptions {
   size_t max_held_events = 16'384;
   int max_restarts = 3;
   size_t max_items = 1'000'000;  // of a kind; beyond it the kind has failed
-  Duration save_every = std::chrono::minutes(1);
+  Duration save_every = std::chrono::seconds(30);
   uint64_t seed = 1;
   events::FanOutOptions fan_out = {};
   PublishedOptions published = {};
@@ -91,9 +91,10 @@ struct CacheStats {
   uint64_t subscribes = 0;
   uint64_t inits = 0;    // streams that began well
   uint64_t resumes = 0;  // of these, those that went on where the last one ended
-  uint64_t swaps = 0;    // generations swapped in
-  uint64_t resets = 0;   // times all derived watchers were closed
-  uint64_t pages = 0;    // fetched
+  uint64_t swaps = 0;    // kinds swapped in
+  uint64_t publishes = 0;
+  uint64_t resets = 0;  // times all derived watchers were closed
+  uint64_t pages = 0;   // fetched
   uint64_t fetches_failed = 0;
   uint64_t fetches_restarted = 0;  // too many events came while a kind loaded
   uint64_t events_applied = 0;

@@ -24,6 +24,15 @@ asio::awaitable<bool> is_cancelled() {
   co_return state.cancelled() != asio::cancellation_type::none;
 }
 
+// Until it expires or is cancelled; false if the task was cancelled, then or before.
+asio::awaitable<bool> wait_for(asio::steady_timer& timer) {
+  const bool too_late = co_await is_cancelled();
+  if (too_late) co_return false;
+  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  const bool cancelled = co_await is_cancelled();
+  co_return !cancelled;
+}
+
 }  // namespace
 
 CacheService::CacheService(const asio::any_io_executor& loop, const Clock& clock,
@@ -132,6 +141,8 @@ void CacheService::carry_out(const Save&) {
 }
 
 asio::awaitable<void> CacheService::follow(uint64_t attempt, v1::WatchRequest request) {
+  const bool too_late = co_await is_cancelled();
+  if (too_late) co_return;
   Result<std::unique_ptr<EventStream>> opened = co_await upstream_.watch(std::move(request));
   Following& mine = following_.at(attempt);
   Status ended = opened.status();
@@ -147,6 +158,8 @@ asio::awaitable<void> CacheService::follow(uint64_t attempt, v1::WatchRequest re
 }
 
 asio::awaitable<void> CacheService::fetch(uint64_t id, v1::ListRequest request) {
+  const bool too_late = co_await is_cancelled();
+  if (too_late) co_return;
   Result<v1::ListResponse> page = co_await upstream_.list(std::move(request));
   carry_out(cache_.on_page(id, std::move(page), now()));
 }
@@ -156,9 +169,8 @@ asio::awaitable<void> CacheService::keep_time() {
     const Time at = clock_.now();
     armed_ = std::min(cache_.next_deadline().value_or(Time::max()), at + kLongestWait);
     deadline_.expires_after(std::max(armed_ - at, kShortestWait));
-    co_await deadline_.async_wait(asio::as_tuple(asio::use_awaitable));
-    const bool cancelled = co_await is_cancelled();
-    if (cancelled) co_return;
+    const bool waited = co_await wait_for(deadline_);
+    if (!waited) co_return;
     const std::optional<Time> due = cache_.next_deadline();
     if (due && *due <= clock_.now()) carry_out(cache_.on_tick(now()));
   }
@@ -176,9 +188,8 @@ asio::awaitable<void> CacheService::keep_tidy() {
 asio::awaitable<void> CacheService::save_when_asked() {
   for (;;) {
     while (!unsaved_) {
-      co_await save_asked_.async_wait(asio::as_tuple(asio::use_awaitable));
-      const bool cancelled = co_await is_cancelled();
-      if (cancelled) co_return;
+      const bool waited = co_await wait_for(save_asked_);
+      if (!waited) co_return;
     }
     unsaved_ = false;
     co_await save(copies());

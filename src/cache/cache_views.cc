@@ -72,7 +72,6 @@ void Cache::drop(KindState& kind, Moment now) {
   kind.stop_loading();
   kind.resumable = false;
   kind.stale_at.reset();
-  kind.coverage = {};
   const bool had_table = view(kind).as_of != WallTime{};
   view(kind) = {};
   unsaved_ |= had_table;
@@ -134,7 +133,9 @@ void Cache::publish(Moment now) {
     KindView& seen = view(kind);
     seen.revision = newest_;
     seen.as_of = now.wall;
+    if (seen.ahead && seen.ahead->newest() <= newest_) seen.ahead.reset();
   }
+  stats_.publishes += 1;
   published_.publish(std::make_unique<Snapshot>(next_));
 }
 

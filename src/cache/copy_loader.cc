@@ -61,7 +61,8 @@ Result<CopySecret> secret_for_sealing(const CopyPlace& place) {
   return made;
 }
 
-// What a process left that was killed while it wrote: "cache.copy.Xa81bQ".
+// What a process left that was killed while it wrote: "cache.copy.Xa81bQ". Only who writes may do
+// this, as there is one writer.
 void remove_leftovers(const CopyPlace& place) {
   std::error_code error;
   const std::string begins = fmt::format("{}.", kCopyName);
@@ -75,7 +76,6 @@ void remove_leftovers(const CopyPlace& place) {
 }  // namespace
 
 Result<OpenedCopy> load_copy(const CopyPlace& place) {
-  remove_leftovers(place);
   Result<std::string> sealed = read_file(file_of(place, kCopyName), place.limits.max_bytes);
   if (absl::IsNotFound(sealed.status())) return sealed.status();
   if (!sealed.ok()) return unreadable(sealed.status());
@@ -99,6 +99,7 @@ Status save_copy(const CopyPlace& place, WallTime now, std::vector<KindToSeal> k
                 place.limits);
   OPENSSL_cleanse(secret->data(), secret->size());
   TRY_OK(sealed.status());
+  remove_leftovers(place);
   const Status written = write_private_file(file_of(place, kCopyName), *sealed);
   return written.ok() ? written : unwritable(written);
 }

@@ -36,9 +36,12 @@ class DerivedService::Stream final : public EventStream {
         end(closed->why);
         co_return ended_;
       }
-      co_await woken_.async_wait(asio::as_tuple(asio::use_awaitable));
-      const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none)
+      const asio::cancellation_state before = co_await asio::this_coro::cancellation_state;
+      if (before.cancelled() == asio::cancellation_type::none) {
+        co_await woken_.async_wait(asio::as_tuple(asio::use_awaitable));
+      }
+      const asio::cancellation_state after = co_await asio::this_coro::cancellation_state;
+      if (after.cancelled() != asio::cancellation_type::none)
         end(absl::CancelledError("cancelled"));
     }
   }

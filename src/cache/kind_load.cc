@@ -16,8 +16,8 @@ constexpr size_t kMaxEmptyPages = 10'000;
 
 }  // namespace
 
-bool apply_change(Table& table, const Coverage& coverage, const Change& change) {
-  if (change.revision <= coverage.at(change.name)) return false;
+bool apply_change(Table& table, const Coverage* pages, const Change& change) {
+  if (pages != nullptr && change.revision <= pages->at(change.name)) return false;
   const v1::Resource* known = table.find(change.name);
   if (known != nullptr && change.revision <= known->metadata().revision()) return false;
   if (change.put != nullptr) {
@@ -40,20 +40,15 @@ Status KindLoad::add_page(v1::ListResponse page) {
   if (!page.next_page_token().empty() && page.next_page_token() == next_page_token_) {
     return absl::DataLossError("the server sends the same page again and again");
   }
-  TRY_OK(add_items(page, revision));
+  const std::string first = page.resources().empty() ? "" : page.resources(0).metadata().name();
+  TRY_OK(add_items(page));
+  TRY_OK(add_coverage(page, first, revision));
   next_page_token_ = std::move(*page.mutable_next_page_token());
   if (next_page_token_.empty()) finish();
   return absl::OkStatus();
 }
 
-Status KindLoad::add_items(v1::ListResponse& page, int64_t revision) {
-  if (page.resources().empty()) {
-    items_.coverage.add_empty(revision);
-    empty_pages_ += 1;
-    if (empty_pages_ <= kMaxEmptyPages) return absl::OkStatus();
-    return absl::DataLossError("the server sends empty pages again and again");
-  }
-  const std::string first = page.resources(0).metadata().name();
+Status KindLoad::add_items(v1::ListResponse& page) {
   for (v1::Resource& item : *page.mutable_resources()) {
     const std::string& name = item.metadata().name();
     if (item.kind() != resource::info(kind_).name) {
@@ -71,13 +66,36 @@ Status KindLoad::add_items(v1::ListResponse& page, int64_t revision) {
     last_name_ = name;
     items_.table.put(std::make_shared<const v1::Resource>(std::move(item)));
   }
-  items_.coverage.add(first, last_name_, revision);
+  return absl::OkStatus();
+}
+
+Status KindLoad::add_coverage(const v1::ListResponse& page, const std::string& first,
+                              int64_t revision) {
+  const bool empty = first.empty();
+  if (page.next_page_token().empty()) {
+    items_.coverage.add_last(first, revision);
+    return absl::OkStatus();
+  }
+  if (empty && ++empty_pages_ > kMaxEmptyPages) {
+    return absl::DataLossError("the server sends empty pages again and again");
+  }
+  if (page.up_to().empty() && empty) {
+    items_.coverage.add_empty(revision);
+    return absl::OkStatus();
+  }
+  if (!page.up_to().empty() && page.up_to() < last_name_) {
+    return absl::DataLossError(
+        fmt::format("{} is listed on a page up to {}", quoted(last_name_), quoted(page.up_to())));
+  }
+  const bool exact = !page.up_to().empty();
+  if (exact) last_name_ = page.up_to();
+  items_.coverage.add(empty ? last_name_ : first, last_name_, revision, exact);
   return absl::OkStatus();
 }
 
 void KindLoad::add_nothing() {
   items_ = {};
-  items_.coverage.add_empty(limits_.not_before);
+  items_.coverage.add_last("", limits_.not_before);
   finish();
 }
 
@@ -92,7 +110,7 @@ bool KindLoad::hold(Change change) {
 }
 
 void KindLoad::apply(const Change& change) {
-  (apply_change(items_.table, items_.coverage, change) ? applied_ : skipped_) += 1;
+  (apply_change(items_.table, &items_.coverage, change) ? applied_ : skipped_) += 1;
 }
 
 void KindLoad::finish() {

@@ -22,7 +22,8 @@ struct Change {
 };
 
 // False, and nothing is done, if a page has shown what the change says already.
-bool apply_change(Table& table, const Coverage& coverage, const Change& change);
+// `pages` is null once none of them can be ahead of a change.
+bool apply_change(Table& table, const Coverage* pages, const Change& change);
 
 struct Items {
   Table table;
@@ -56,7 +57,9 @@ class KindLoad {
   size_t applied() const { return applied_; }
 
  private:
-  Status add_items(v1::ListResponse& page, int64_t revision);
+  Status add_items(v1::ListResponse& page);
+  // `first`: the page's first name; empty if it has none.
+  Status add_coverage(const v1::ListResponse& page, const std::string& first, int64_t revision);
   void apply(const Change& change);
   void finish();
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cache/cache_options.h"
-#include "cache/coverage.h"
 #include "cache/kind_load.h"
 #include "cache/retry_delay.h"
 #include "cache/snapshot.h"
@@ -42,7 +41,6 @@ struct KindState {
   bool resumable = false;
   bool confirmed = false;        // by the stream that is open
   bool fanned = false;           // derived watchers may follow it
-  Coverage coverage;             // of the table that is read
   std::optional<Time> stale_at;  // when Stale becomes Upstream
 
   std::optional<KindLoad> load;

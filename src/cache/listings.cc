@@ -39,13 +39,14 @@ Result<Listings::Position> Listings::parse(const std::string& token) {
 Listings::Listing& Listings::listing_for(const KindView& view, resource::Kind kind,
                                          const Position& position) {
   std::optional<Listing>& kept = kept_[static_cast<size_t>(kind)];
-  const bool goes_on = !position.last_name.empty() && kept && kept->revision == position.revision;
-  const bool same = kept && kept->revision == view.revision && kept->generation == view.generation;
+  const bool goes_on =
+      !position.last_name.empty() && kept && kept->view.revision == position.revision;
+  const bool same = kept && kept->view.revision == view.revision &&
+                    kept->view.generation == view.generation && kept->view.ahead == view.ahead;
   if (goes_on || same) return *kept;
-  Listing& made = kept.emplace(Listing{
-      .revision = view.revision, .generation = view.generation, .items = view.items, .sorted = {}});
-  made.sorted.reserve(made.items.size());
-  made.items.for_each([&](const Shared& resource) {
+  Listing& made = kept.emplace(Listing{.view = view, .sorted = {}});
+  made.sorted.reserve(made.view.items.size());
+  made.view.items.for_each([&](const Shared& resource) {
     made.sorted.push_back(resource.get());
     return true;
   });
@@ -53,15 +54,29 @@ Listings::Listing& Listings::listing_for(const KindView& view, resource::Kind ki
   return made;
 }
 
-// Whether there is room for another.
-bool Listings::add(v1::ListResponse& response, const v1::Resource& resource, const Asked& asked,
-                   size_t& bytes) const {
+// With what follows `after`, until the page is full or the revision it tells of ends.
+void Listings::fill(v1::ListResponse& response, const Listing& listing, const Asked& asked,
+                    const std::string& after) const {
   const uint32_t wanted =
       asked.request.page_size() == 0 ? options_.default_page_size : asked.request.page_size();
   const auto page_size = static_cast<int>(std::min(wanted, options_.max_page_size));
-  bytes += resource.ByteSizeLong();
-  *response.add_resources() = asked.hide_secrets ? resource::without_secrets(resource) : resource;
-  return response.resources_size() < page_size && bytes < options_.max_page_bytes;
+  const Told told = told_after(listing.view, after);
+  response.set_page_revision(told.revision);
+  response.set_up_to(told.up_to);
+  auto is_full = [&, bytes = size_t{0}](const v1::Resource& added) mutable {
+    bytes += added.ByteSizeLong();
+    return response.resources_size() >= page_size || bytes >= options_.max_page_bytes;
+  };
+  auto next = std::ranges::upper_bound(listing.sorted, after, {}, name_of);
+  for (; next != listing.sorted.end(); ++next) {
+    if (!told.up_to.empty() && name_of(*next) > told.up_to) return;
+    if (!labels_match(**next, asked.request.labels())) continue;
+    *response.add_resources() = asked.hide_secrets ? resource::without_secrets(**next) : **next;
+    if (!is_full(**next)) continue;
+    const bool more = next + 1 != listing.sorted.end();
+    if (more) response.set_up_to(name_of(*next));
+    return;
+  }
 }
 
 Result<v1::ListResponse> Listings::page(const KindView& view, const Asked& asked, Time now) {
@@ -69,17 +84,10 @@ Result<v1::ListResponse> Listings::page(const KindView& view, const Asked& asked
   Listing& listing = listing_for(view, asked.kind, position);
   listing.used = now;
   v1::ListResponse response;
-  response.set_revision(position.last_name.empty() ? listing.revision : position.revision);
-  response.set_page_revision(listing.revision);
-  auto next = std::ranges::upper_bound(listing.sorted, position.last_name, {}, name_of);
-  size_t bytes = 0;
-  bool room = true;
-  for (; room && next != listing.sorted.end(); ++next) {
-    if (!labels_match(**next, asked.request.labels())) continue;
-    room = add(response, **next, asked, bytes);
-  }
-  if (next != listing.sorted.end()) {
-    response.set_next_page_token(fmt::format("{}:{}", response.revision(), name_of(*(next - 1))));
+  response.set_revision(position.last_name.empty() ? listing.view.revision : position.revision);
+  fill(response, listing, asked, position.last_name);
+  if (!response.up_to().empty()) {
+    response.set_next_page_token(fmt::format("{}:{}", response.revision(), response.up_to()));
   }
   return response;
 }

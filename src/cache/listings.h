@@ -42,9 +42,7 @@ class Listings {
 
  private:
   struct Listing {
-    int64_t revision = 0;
-    uint64_t generation = 0;
-    Table items;                              // keeps what is sorted alive
+    KindView view;                            // keeps what is sorted alive
     std::vector<const v1::Resource*> sorted;  // by name
     Time used{};
   };
@@ -54,8 +52,8 @@ class Listings {
   };
   static Result<Position> parse(const std::string& token);
   Listing& listing_for(const KindView& view, resource::Kind kind, const Position& position);
-  bool add(v1::ListResponse& response, const v1::Resource& resource, const Asked& asked,
-           size_t& bytes) const;
+  void fill(v1::ListResponse& response, const Listing& listing, const Asked& asked,
+            const std::string& after) const;
 
   ListingOptions options_;
   std::array<std::optional<Listing>, resource::kKindCount> kept_;

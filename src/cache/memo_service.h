@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <functional>
@@ -39,16 +40,15 @@ class MemoService {
     if (const auto* known = std::get_if<typename Memo<Value>::Known>(&now)) {
       co_return known->result;
     }
-    uint64_t ticket = 0;
-    if (const auto* join = std::get_if<typename Memo<Value>::Join>(&now)) ticket = join->ticket;
-    if (const auto* mine = std::get_if<typename Memo<Value>::Load>(&now)) {
-      ticket = mine->ticket;
-      loads_.spawn(run(ticket, std::move(load)));
-    }
     Waiter waiter{.done = asio::steady_timer(co_await asio::this_coro::executor, patience),
                   .result = nullptr};
+    const auto* mine = std::get_if<typename Memo<Value>::Load>(&now);
+    const uint64_t ticket =
+        mine != nullptr ? mine->ticket : std::get<typename Memo<Value>::Join>(now).ticket;
     const auto place = waiting_.emplace(ticket, &waiter);
-    co_await waiter.done.async_wait(asio::as_tuple(asio::use_awaitable));
+    // It may have its answer before this returns.
+    if (mine != nullptr) loads_.spawn(run(ticket, std::move(load)));
+    if (!waiter.answered) co_await waiter.done.async_wait(asio::as_tuple(asio::use_awaitable));
     if (!waiter.answered) waiting_.erase(place);
     co_return std::move(waiter.result);
   }

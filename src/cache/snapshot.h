@@ -11,11 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "cache/coverage.h"
 #include "cache/published.h"
 #include "cache/table.h"
 #include "holdfast/v1/resource.pb.h"
@@ -36,7 +39,22 @@ struct KindView {
   int64_t revision = 0;  // of the newest change applied
   WallTime as_of{};      // when it was last known to be whole
   Table items;           // kept while Upstream too: the last good generation
+  // Set while some names are shown at later revisions than `revision`. Writer's thread only.
+  std::shared_ptr<const Coverage> ahead;
 };
+
+// Names after `after` are shown as they were at `revision`, up to and with `up_to`; empty: all that
+// follow. What a listing of the table must say for each of its pages, and end a page at, so that a
+// cache that loads from this one never goes back in time. Writer's thread only.
+struct Told {
+  int64_t revision = 0;
+  std::string up_to;
+};
+inline Told told_after(const KindView& view, std::string_view after) {
+  if (view.ahead == nullptr) return {.revision = view.revision, .up_to = {}};
+  const Coverage::Range range = view.ahead->range_after(after);
+  return {.revision = std::max(view.revision, range.revision), .up_to = range.up_to};
+}
 
 struct Snapshot {
   std::array<KindView, resource::kKindCount> kinds;
