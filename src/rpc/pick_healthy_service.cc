@@ -7,6 +7,7 @@
 
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
+#include "rpc/connectivity.h"
 #include "rpc/server_stream.h"
 
 namespace holdfast::rpc {
@@ -19,12 +20,9 @@ using HealthMethods = Health::StubInterface::async_interface;
 using DiscoveryMethods = v1::ServiceConfigDiscovery::StubInterface::async_interface;
 using pick::Discovery;
 
-// gRPC tells nobody without a thread and a queue of its own that a channel changed its state, and
-// such a watch keeps the channel alive. So it is asked; a health watch or a call that breaks is
-// noticed at once all the same.
+// How often a channel that dials is asked how far it is.
 constexpr Duration kFirstDialPoll = std::chrono::milliseconds(1);
 constexpr Duration kDialPoll = std::chrono::milliseconds(10);
-constexpr Duration kConnectedPoll = std::chrono::milliseconds(100);
 constexpr Duration kWhyTimeout = std::chrono::milliseconds(250);
 constexpr Duration kLongWait = std::chrono::hours(1);
 
@@ -195,10 +193,8 @@ asio::awaitable<void> PickHealthyService::follow(Pinned connection, Duration tim
     co_return;
   }
   carry_out(core_.on_connected(connection->id, clock_.now()));
-  while (co_await net::pause(kConnectedPoll)) {
-    if (!is_lost(*connection)) continue;
+  if (co_await until_lost(connection->channel)) {
     carry_out(core_.on_closed(connection->id, clock_.now()));
-    co_return;
   }
 }
 

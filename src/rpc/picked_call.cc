@@ -15,9 +15,9 @@ namespace {
 constexpr Duration kSlack = std::chrono::milliseconds(100);
 constexpr Duration kLongWait = std::chrono::hours(1);
 
-asio::awaitable<bool> is_cancelled() {
-  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-  co_return state.cancelled() != asio::cancellation_type::none;
+// Asked without a coroutine of its own: awaiting one throws once the caller was cancelled.
+bool is_cancelled(const asio::cancellation_state& state) {
+  return state.cancelled() != asio::cancellation_type::none;
 }
 
 Status stopped_error() {
@@ -81,7 +81,9 @@ asio::awaitable<Result<size_t>> PickHealthyService::attempt_until_answered(
                   began, began + options.timeout);
   const Waiting waiting(waiters_, running.ends.timer());
   for (;;) {
-    if (stopped_ || co_await is_cancelled()) co_return stopped_error();
+    if (stopped_ || is_cancelled(co_await asio::this_coro::cancellation_state)) {
+      co_return stopped_error();
+    }
     for (const Running::End& end : running.ends.take_now()) {
       note_end(running, end.attempt, end.status);
     }
@@ -150,7 +152,7 @@ asio::awaitable<bool> PickHealthyService::next_pick(Duration at_most) {
   const Waiting waiting(waiters_, timer);
   timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  co_return !co_await is_cancelled();
+  co_return !is_cancelled(co_await asio::this_coro::cancellation_state);
 }
 
 asio::awaitable<Result<Pinned>> PickHealthyService::wait_picked(Duration timeout) {

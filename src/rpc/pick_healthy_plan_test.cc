@@ -1,0 +1,169 @@
+// Planned replacement in PickHealthy: new credentials, new addresses, periodic reconnects.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rpc/pick_healthy_harness.h"
+
+namespace holdfast::rpc::pick {
+namespace {
+
+using testing::AllOf;
+using testing::Ge;
+using testing::Lt;
+using testing::SizeIs;
+
+auto between(Duration least, Duration most) {
+  return AllOf(Ge(least), Lt(most));
+}
+
+void use_credentials(Harness& link) {
+  link.take(*link.core.use_credentials(link.now));
+}
+
+TEST(PickHealthyPlan, NewCredentialsTakeOverWhenTheirConnectionIsReady) {
+  Harness link;
+  const uint64_t old = link.bring_up(kPickFirst);
+
+  use_credentials(link);
+  EXPECT_EQ(link.dials.back(), (Dial{link.last(), "lb:1", 1}));
+  link.connect(link.last());
+  EXPECT_EQ(link.core.picked(), old);
+  link.tell(link.last(), kPickFirst);
+  EXPECT_EQ(link.core.picked(), old) << "its health is not known yet";
+  link.serve(link.last(), true);
+
+  EXPECT_EQ(link.core.picked(), link.last());
+  EXPECT_TRUE(link.has_dropped(old));
+  EXPECT_EQ(link.core.oldest_credentials(), 1u);
+  link.advance(1h);
+  EXPECT_THAT(link.dials, SizeIs(2));
+}
+
+TEST(PickHealthyPlan, CredentialsThatAreRefusedAreTriedAgainAndTheOldOnesStay) {
+  Harness link;
+  const uint64_t old = link.bring_up(kPickFirst);
+  use_credentials(link);
+
+  for (const Duration backoff : {4s, 8s, 16s, 16s}) {
+    link.connect(link.last());
+    link.fail_discovery(link.last(), Discovery::Outcome::Failed);
+    EXPECT_THAT(link.until_next_dial(), between(backoff, backoff + backoff / 2));
+    EXPECT_EQ(link.core.picked(), old);
+  }
+  EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
+}
+
+TEST(PickHealthyPlan, AServerWithoutDiscoveryAcceptsCredentials) {
+  Harness link;
+  link.bring_up(kPickFirst);
+  use_credentials(link);
+  link.connect(link.last());
+
+  link.fail_discovery(link.last(), Discovery::Outcome::Unimplemented);
+
+  EXPECT_EQ(link.core.picked(), link.last());
+}
+
+TEST(PickHealthyPlan, AnActiveThatIsLostRedialsWithWhatItHad) {
+  Harness link;
+  const uint64_t old = link.bring_up(kPickFirst);
+  link.advance(1min);
+  use_credentials(link);
+
+  link.close(old);
+
+  EXPECT_EQ(link.dials.back().credentials, 0u);
+  EXPECT_EQ(link.core.oldest_credentials(), 0u);
+}
+
+TEST(PickHealthyPlan, WithEveryServerUnhealthyAcceptedCredentialsTakeOver) {
+  Harness link;
+  link.bring_up(kPickFirst, false);
+  use_credentials(link);
+
+  const uint64_t accepted = link.bring_up(kPickFirst, false);
+
+  EXPECT_EQ(link.core.picked(), accepted);
+}
+
+TEST(PickHealthyPlan, AHealthyConnectionIsNotGivenUpForAnUnhealthyOne) {
+  Harness link;
+  const uint64_t old = link.bring_up(kPickFirst);
+  use_credentials(link);
+
+  link.bring_up(kPickFirst, false);
+
+  EXPECT_EQ(link.core.picked(), old);
+  EXPECT_THAT(link.until_next_dial(), between(4s, 6s));
+}
+
+TEST(PickHealthyPlan, NewerCredentialsReplaceABackupWithOlderOnes) {
+  Harness link;
+  link.bring_up(kPickFirst);
+  use_credentials(link);
+  const uint64_t older = link.last();
+
+  use_credentials(link);
+
+  EXPECT_TRUE(link.has_dropped(older));
+  EXPECT_EQ(link.dials.back().credentials, 2u);
+  EXPECT_EQ(link.core.children(), 2u);
+}
+
+TEST(PickHealthyPlan, CredentialsMayBeReplacedAtOnce) {
+  Harness link;
+  const uint64_t old = link.bring_up(kPickFirst);
+
+  link.take(*link.core.replace_credentials(link.now));
+
+  EXPECT_TRUE(link.has_dropped(old));
+  EXPECT_EQ(link.core.picked(), 0u);
+  EXPECT_EQ(link.core.children(), 1u);
+  EXPECT_EQ(link.dials.back().credentials, 1u);
+}
+
+TEST(PickHealthyPlan, AGoodConnectionIsReplacedEveryInterval) {
+  Harness link({.reconnect_interval = 1h});
+  uint64_t active = link.bring_up(kPickFirst);
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min));
+    const uint64_t next = link.bring_up(kPickFirst);
+    EXPECT_EQ(link.core.picked(), next);
+    EXPECT_TRUE(link.has_dropped(active));
+    EXPECT_EQ(link.core.children(), 1u);
+    active = next;
+  }
+}
+
+TEST(PickHealthyPlan, AnAddressThatIsGoneIsLeftOnceAnotherIsReady) {
+  Harness link({}, {"a:1"});
+  const uint64_t old = link.bring_up(kPickFirst);
+
+  link.take(*link.core.set_addresses({"b:1"}, link.now));
+
+  EXPECT_EQ(link.core.picked(), old);
+  EXPECT_EQ(link.dials.back().address, "b:1");
+  EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
+}
+
+TEST(PickHealthyPlan, AnAddressThatIsKeptKeepsItsConnection) {
+  Harness link({}, {"a:1"});
+  const uint64_t old = link.bring_up(kPickFirst);
+
+  link.take(*link.core.set_addresses({"b:1", "a:1"}, link.now));
+  link.advance(1h);
+
+  EXPECT_EQ(link.core.picked(), old);
+  EXPECT_THAT(link.dials, SizeIs(1));
+}
+
+TEST(PickHealthyPlan, NoAddressIsNoSetting) {
+  Harness link;
+
+  EXPECT_EQ(link.core.set_addresses({}, link.now).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace holdfast::rpc::pick

@@ -1,0 +1,180 @@
+#include "rpc/repeat.h"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::rpc {
+namespace {
+
+using namespace std::chrono_literals;
+using Code = absl::StatusCode;
+
+class RepeatTest : public testing::Test {
+ protected:
+  RepeatedCall make(Repeat repeat, Duration timeout = 5s) {
+    return RepeatedCall({.repeat = repeat}, now_, now_ + timeout);
+  }
+
+  Time now_{1h};
+};
+
+TEST_F(RepeatTest, ItWaitsForAConnectionThenStartsOnIt) {
+  RepeatedCall call = make(Repeat::Never);
+
+  EXPECT_FALSE(call.next(0, now_).start);
+  EXPECT_EQ(call.next(7, now_).start, 7u);
+  EXPECT_FALSE(call.next(7, now_).start) << "once";
+}
+
+TEST_F(RepeatTest, AnAnswerEndsIt) {
+  RepeatedCall call = make(Repeat::Safe);
+  call.next(7, now_);
+
+  EXPECT_FALSE(call.on_ended(0, {.code = Code::kOk}, now_));
+
+  EXPECT_TRUE(call.next(7, now_).done);
+  EXPECT_EQ(call.answer(), 0u);
+}
+
+TEST_F(RepeatTest, AnErrorThatIsAnAnswerIsNotRepeated) {
+  for (const Code code : {Code::kNotFound, Code::kPermissionDenied, Code::kAborted,
+                          Code::kResourceExhausted, Code::kInternal, Code::kUnknown}) {
+    RepeatedCall call = make(Repeat::Safe);
+    call.next(7, now_);
+
+    EXPECT_FALSE(call.on_ended(0, {.code = code}, now_));
+
+    EXPECT_TRUE(call.next(8, now_).done) << absl::StatusCodeToString(code);
+  }
+}
+
+TEST_F(RepeatTest, WhatIsNeverRepeatedEndsWithItsFirstError) {
+  RepeatedCall call = make(Repeat::Never);
+  call.next(7, now_);
+
+  EXPECT_TRUE(call.on_ended(0, {.code = Code::kUnavailable}, now_)) << "the core is told";
+
+  EXPECT_TRUE(call.next(8, now_).done);
+  EXPECT_EQ(call.answer(), 0u);
+}
+
+TEST_F(RepeatTest, ItMovesToAnotherConnectionAtOnce) {
+  RepeatedCall call = make(Repeat::Safe);
+  call.next(7, now_);
+
+  EXPECT_TRUE(call.on_ended(0, {.code = Code::kUnavailable}, now_));
+
+  EXPECT_EQ(call.next(8, now_).start, 8u);
+}
+
+TEST_F(RepeatTest, OnTheSameConnectionItWaitsABitLongerEveryTime) {
+  RepeatedCall call = make(Repeat::Safe, 1h);
+  call.next(7, now_);
+
+  for (const Duration wait : {50ms, 100ms, 200ms, 400ms, 500ms, 500ms}) {
+    call.on_ended(call.attempts() - 1, {.code = Code::kUnavailable}, now_);
+    const auto next = call.next(7, now_);
+    EXPECT_FALSE(next.start);
+    EXPECT_GE(next.wake_at, now_ + wait / 2);
+    EXPECT_LT(next.wake_at, now_ + wait);
+    now_ = next.wake_at;
+    EXPECT_EQ(call.next(7, now_).start, 7u);
+  }
+}
+
+TEST_F(RepeatTest, ALostConnectionIsRepeatedWhateverGrpcCallsIt) {
+  for (const Code code : {Code::kUnavailable, Code::kCancelled, Code::kUnknown, Code::kInternal}) {
+    RepeatedCall call = make(Repeat::Safe);
+    call.next(7, now_);
+
+    EXPECT_FALSE(call.on_ended(0, {.code = code, .lost = true}, now_)) << "no word of a server";
+
+    EXPECT_EQ(call.next(8, now_).start, 8u);
+  }
+}
+
+TEST_F(RepeatTest, ADeadlineOfTheServersIsRepeatedAndOursIsNot) {
+  RepeatedCall call = make(Repeat::Safe);
+  call.next(7, now_);
+
+  EXPECT_TRUE(call.on_ended(0, {.code = Code::kDeadlineExceeded}, now_));
+  EXPECT_EQ(call.next(8, now_).start, 8u);
+  now_ += 5s;
+
+  EXPECT_FALSE(call.on_ended(1, {.code = Code::kDeadlineExceeded}, now_));
+  EXPECT_TRUE(call.next(8, now_).done);
+}
+
+TEST_F(RepeatTest, ASilentConnectionIsDoubtedOnce) {
+  RepeatedCall call = make(Repeat::Never);
+  EXPECT_EQ(call.next(7, now_).wake_at, now_ + 1s);
+
+  now_ += 1s;
+
+  EXPECT_EQ(call.next(7, now_).doubt, 7u);
+  EXPECT_FALSE(call.next(7, now_).doubt);
+}
+
+TEST_F(RepeatTest, NothingToSendItOnIsDoubtedAgainAndAgain) {
+  RepeatedCall call = make(Repeat::Never);
+  EXPECT_FALSE(call.next(0, now_).doubt);
+
+  for (int i = 0; i < 3; ++i) {
+    now_ += 1s;
+    EXPECT_EQ(call.next(0, now_).doubt, 0u);
+    EXPECT_FALSE(call.next(0, now_).doubt);
+  }
+}
+
+TEST_F(RepeatTest, ASecondAttemptRunsBesideASilentOneAndTheFirstAnswerCounts) {
+  RepeatedCall call = make(Repeat::Safe);
+  call.next(7, now_);
+  EXPECT_FALSE(call.next(8, now_).start) << "a swap alone is no reason to ask twice";
+  now_ += 1s;
+
+  EXPECT_EQ(call.next(8, now_).start, 8u);
+  EXPECT_FALSE(call.next(8, now_).start);
+  call.on_ended(0, {.code = Code::kOk}, now_);
+  call.on_ended(1, {.code = Code::kOk}, now_);
+
+  EXPECT_TRUE(call.next(8, now_).done);
+  EXPECT_EQ(call.answer(), 0u);
+}
+
+TEST_F(RepeatTest, AnErrorOfOneAttemptDoesNotEndTheOther) {
+  RepeatedCall call = make(Repeat::Safe);
+  call.next(7, now_);
+  now_ += 1s;
+  call.next(8, now_);
+
+  call.on_ended(1, {.code = Code::kUnavailable}, now_);
+
+  EXPECT_FALSE(call.next(8, now_).done);
+  EXPECT_TRUE(call.has_running());
+  call.on_ended(0, {.code = Code::kOk}, now_);
+  EXPECT_EQ(call.answer(), 0u);
+}
+
+TEST_F(RepeatTest, AttemptsBesideEachOtherAreLimited) {
+  RepeatedCall call = make(Repeat::Safe, 1h);
+  size_t started = 0;
+  for (uint64_t connection = 1; connection <= 20; ++connection) {
+    started += call.next(connection, now_).start ? 1 : 0;
+    now_ += 1s;
+  }
+
+  EXPECT_EQ(started, RepeatedCall::kMaxRunning);
+}
+
+TEST_F(RepeatTest, TheDeadlineEndsItWithoutAnAnswer) {
+  RepeatedCall call = make(Repeat::Safe);
+  call.next(7, now_);
+
+  now_ += 5s;
+
+  EXPECT_TRUE(call.next(7, now_).done);
+  EXPECT_FALSE(call.answer());
+  EXPECT_TRUE(call.has_running());
+}
+
+}  // namespace
+}  // namespace holdfast::rpc
