@@ -4,6 +4,15 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <thread>
+
+#include "app/controller.h"
+#include "base/check.h"
+#include "base/clock.h"
 #include "events/watch_request.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "holdfast/v1/api.grpc.pb.h"
@@ -12,6 +21,7 @@
 #include "resource/registry.h"
 #include "rpc/channel.h"
 #include "support/old_server.h"
+#include "support/temp_dir.h"
 
 namespace holdfast::test {
 namespace {
@@ -76,11 +86,21 @@ void add_unknown_field(Message& message) {
 
 class CompatibilityTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { cluster_ = std::make_unique<ClusterCallers>(); }
-  static void TearDownTestSuite() { cluster_.reset(); }
-  void TearDown() override { cluster_->remove_if_there("service", "web"); }
+  CompatibilityTest() {
+    auto started = app::Controller::start(
+        loop_, clock_, {.data_dir = folder_.file("data"), .store = app::StoreType::Memory});
+    HF_CHECK(started.ok(), started.status().ToString());
+    controller_ = *std::move(started);
+    channel_ = rpc::make_channel(controller_->addresses().front(), {});
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  ~CompatibilityTest() override {
+    boost::asio::co_spawn(loop_, controller_->stop(), boost::asio::detached);
+    thread_.join();
+  }
 
-  static const Channel& local() { return cluster_->as("local").channel; }
+  // To the controller of today.
+  const Channel& local() const { return channel_; }
   static v1::WriteRequest write_of(const std::string& name) {
     v1::WriteRequest request;
     *request.mutable_resource() = resource::make_resource(Kind::Service, name);
@@ -107,9 +127,14 @@ class CompatibilityTest : public testing::Test {
     return rpc::make_channel(server.address(), {});
   }
 
-  static std::unique_ptr<ClusterCallers> cluster_;
+ private:
+  TempDir folder_;
+  SystemClock clock_;
+  boost::asio::io_context loop_{1};
+  std::unique_ptr<app::Controller> controller_;
+  Channel channel_;
+  std::thread thread_;
 };
-std::unique_ptr<ClusterCallers> CompatibilityTest::cluster_;
 
 // An old client, the controller of today.
 
@@ -118,7 +143,8 @@ TEST_F(CompatibilityTest, AnOldClientWatchesAllOfItsKindsOrGetsTheOriginalError)
   EXPECT_EQ(unknown.error_code(), grpc::StatusCode::UNIMPLEMENTED);
   EXPECT_THAT(unknown.error_message(), HasSubstr("spaceship"));
 
-  const grpc::Status denied = end_of(cluster_->as("agent").channel, watch_of({"service", "user"}));
+  const ClusterCallers cluster;
+  const grpc::Status denied = end_of(cluster.as("agent").channel, watch_of({"service", "user"}));
   EXPECT_EQ(denied.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(denied.error_message(), HasSubstr("HF5001"));
 }
@@ -231,6 +257,21 @@ TEST_F(CompatibilityTest, DiscoveryAndHealthThatAreNotThereAreNotImplemented) {
             grpc::StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(health->Check(patient().get(), {}, &checked).error_code(),
             grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(CompatibilityTest, APageSaysWhenItWasReadAndAnOldServersDoesNot) {
+  const OldServer old(local());
+  v1::Resource written;
+  ASSERT_TRUE(call(local(), &Stub::Upsert, write_of("web"), &written).ok());
+  v1::ListResponse today;
+  v1::ListResponse before;
+
+  ASSERT_TRUE(call(local(), &Stub::List, list_of("service"), &today).ok());
+  ASSERT_TRUE(call(channel_to(old), &Stub::List, list_of("service"), &before).ok());
+
+  EXPECT_GE(today.page_revision(), written.metadata().revision());
+  EXPECT_EQ(before.page_revision(), 0);
+  EXPECT_EQ(before.resources_size(), 1);
 }
 
 TEST_F(CompatibilityTest, AnOldServerThatStopsEndsItsWatches) {
