@@ -109,6 +109,7 @@ asio::awaitable<Result<v1::ListResponse>> ResourceService::list(Caller caller,
 
   v1::ListResponse response;
   response.set_revision(position.revision != 0 ? position.revision : found.revision);
+  response.set_page_revision(found.revision);
   bool more = found.more;
   size_t bytes = 0;
   for (size_t i = 0; i < found.items.size(); ++i) {

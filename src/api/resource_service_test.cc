@@ -93,6 +93,30 @@ TEST_F(ResourceServiceTest, WhatMatchesMayBeWritten) {
   EXPECT_EQ(stored_team(), "web");
 }
 
+TEST_F(ResourceServiceTest, EveryPageSaysWhenItWasRead) {
+  const Caller local{.identity = {.role = identity::Role::Local},
+                     .permissions = std::make_shared<const identity::Permissions>()};
+  for (const char* name : {"a", "b"}) {
+    v1::WriteRequest request = write_of("web");
+    request.mutable_resource()->mutable_metadata()->set_name(name);
+    ASSERT_TRUE(wait(service_.create(local, request)).ok());
+  }
+  v1::ListRequest request;
+  request.set_kind("service");
+  request.set_page_size(1);
+
+  const Result<v1::ListResponse> first = wait(service_.list(local, request));
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(wait(memory_.commit(put_of("web"))).ok());
+  request.set_page_token(first->next_page_token());
+  const Result<v1::ListResponse> second = wait(service_.list(local, request));
+  ASSERT_TRUE(second.ok()) << second.status();
+
+  EXPECT_EQ(first->page_revision(), first->revision());
+  EXPECT_EQ(second->page_revision(), first->page_revision() + 1);
+  EXPECT_EQ(second->revision(), first->revision()) << "of the whole listing";
+}
+
 TEST_F(ResourceServiceTest, AServiceThatWasNotThereIsNotTakenOverByAnUpdate) {
   let_others_be_faster();
 

@@ -6,6 +6,20 @@
 #include "app/controller_metrics.h"
 
 namespace holdfast::app {
+namespace {
+
+// The store itself is read: where an answer comes from needs no saying.
+template <typename Service, typename Request, typename Response>
+auto read_by(Service& service,
+             asio::awaitable<Result<Response>> (Service::*method)(api::Caller, Request)) {
+  return [&service, method](api::Caller caller,
+                            Request request) -> asio::awaitable<Result<web::Sourced<Response>>> {
+    CO_TRY(Response found, co_await (service.*method)(std::move(caller), std::move(request)));
+    co_return web::Sourced<Response>{.value = std::move(found)};
+  };
+}
+
+}  // namespace
 
 web::Backend Controller::backend() {
   // Coroutines of the services, whichever front they come in by.
@@ -27,8 +41,8 @@ web::Backend Controller::backend() {
   using api::ResourceService;
   return {.admit = [this](const api::Presented& from,
                           std::string_view verb) { return gate_.admit(from, verb); },
-          .get = bind(resources_, &ResourceService::get),
-          .list = bind(resources_, &ResourceService::list),
+          .get = read_by(resources_, &ResourceService::get),
+          .list = read_by(resources_, &ResourceService::list),
           .create = bind(resources_, &ResourceService::create),
           .update = bind(resources_, &ResourceService::update),
           .upsert = bind(resources_, &ResourceService::upsert),

@@ -119,25 +119,29 @@ void add_node_role(CLI::App& app, const char* role, const char* help, NodeRole& 
       ->add_option("--server", options.servers,
                    "controller, as HOST:PORT; may repeat (default: the one that was joined)")
       ->delimiter(',');
+  command->add_option("--listen", options.listen,
+                      "HOST:PORT for /healthz, /readyz and /metrics (default: only on the socket)");
   command->footer(
-      "It announces that it is there and keeps its certificate fresh. Tunnels are not\n"
-      "part of this version: it carries no traffic yet.");
+      "It announces that it is there, keeps its certificate fresh, keeps to a healthy\n"
+      "controller, and serves a copy of what the controllers have on DATA_DIR/node.sock,\n"
+      "also when no controller is left. Tunnels are not part of this version: it carries\n"
+      "no traffic yet.");
 }
 
 int main(int argc, char** argv) {
   CLI::App app{
       "holdfastd keeps a fleet reachable. It runs one role:\n"
       "  holdfastd controller     holds the truth: resources, events, identities, API\n"
-      "  holdfastd proxy          will carry clients to agents; today it is only present\n"
-      "  holdfastd agent          will carry proxies to services; today it is only present\n"};
+      "  holdfastd proxy          will carry clients to agents; today it is present\n"
+      "  holdfastd agent          will carry proxies to services; today it is present\n"};
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
   DaemonConfig sources;
   sources.add_options(app, *app.add_subcommand("controller", "run a controller"));
   NodeRole node{.version = HF_VERSION};
-  add_node_role(app, "proxy", "run a proxy (presence and identity only, no tunnels yet)", node);
-  add_node_role(app, "agent", "run an agent (presence and identity only, no tunnels yet)", node);
+  add_node_role(app, "proxy", "run a proxy (presence, identity and cache; no tunnels yet)", node);
+  add_node_role(app, "agent", "run an agent (presence, identity and cache; no tunnels yet)", node);
   const std::span<char* const> words(argv + 1, argv + argc);
   if (const auto exit = describe_itself(app, {"holdfastd", 8, HF_VERSION}, words)) return *exit;
   try {

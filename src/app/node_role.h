@@ -1,5 +1,5 @@
-// The daemon's roles besides the controller: an agent or a proxy, which today is present and keeps
-// its identity, and carries nothing yet.
+// The daemon's roles besides the controller: an agent or a proxy, which today is present, keeps its
+// identity and a copy of what the controllers have, and carries nothing yet.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@ struct NodeRole {
   identity::Role role = identity::Role::Agent;
   std::string data_dir{};
   std::vector<std::string> servers{};  // empty: the one that was joined
+  std::string listen{};                // for health and metrics; empty: only on the unix socket
   std::string version{};
 };
 

@@ -73,7 +73,7 @@ constexpr ReasonInfo kReasons[] = {
      "read the reason with `holdfast get caches`; the node tries again by itself"},
     {"HF1204", "a cache has been stale for too long",
      "What it has is older than this kind may be, so reads go to a controller again.",
-     "bring a controller back; until then reads of this kind fail"},
+     "bring a controller back; until then the last good copy answers, as stale"},
     {"HF1205", "the cache is from disk",
      "The node started without a controller and answers from the copy it kept, as stale.",
      "see whether a controller is there; the node comes back by itself"},

@@ -1,24 +1,26 @@
-// The way to the controllers: one channel over mTLS at a time, to one server of a list, and the
-// calls a node makes on it. Whoever does not answer is left for the next of the list.
+// The way to the controllers: rpc::PickHealthyService with the node's identity, and the calls a
+// node makes about itself. Each names its node, and carried out twice it does what it does once; so
+// each is repeated elsewhere when its own connection fails.
 //
-// A new identity is used by a new channel. The old one stays until the new one has carried an
-// announcement, so that a certificate that a controller does not take yet cuts nobody off.
+// A new identity is used by a new connection beside the old one, which stays in use until a
+// controller has accepted the new one: a certificate that it does not take yet cuts nobody off.
 #pragma once
 
-#include <grpcpp/channel.h>
-
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "holdfast/v1/identity.grpc.pb.h"
-#include "holdfast/v1/node.grpc.pb.h"
+#include "holdfast/v1/identity.pb.h"
+#include "holdfast/v1/node.pb.h"
 #include "node/held_identity.h"
+#include "rpc/pick_healthy_service.h"
 
 namespace holdfast::node {
 
@@ -26,52 +28,49 @@ namespace asio = boost::asio;
 
 using SharedIdentity = std::shared_ptr<const HeldIdentity>;
 
+struct LinkOptions {
+  std::vector<std::string> servers{};  // HOST:PORT; at least one
+  rpc::PickHealthyServiceOptions pick{};
+};
+
 // Belongs to one executor.
 class LinkService {
  public:
-  // Requires: at least one server, as HOST:PORT.
-  LinkService(std::vector<std::string> servers, SharedIdentity held, const Clock& clock);
+  LinkService(const asio::any_io_executor& loop, const Clock& clock, LinkOptions options,
+              SharedIdentity held);
 
-  // From the next announcement on.
+  void start() { pick_.start(); }
+  asio::awaitable<void> stop() { return pick_.stop(); }
+
+  // As soon as a controller accepts it.
   void use(SharedIdentity held);
   // At once, whatever it leads to: the old one is worth nothing any more.
   void replace(SharedIdentity held);
-  const SharedIdentity& newest() const { return newest_; }
-  // The server and the identity of the channel in use.
-  const std::string& server() const { return current_->server; }
-  const SharedIdentity& in_use() const { return current_->held; }
+  const SharedIdentity& newest() const { return identities_.rbegin()->second; }
+  // Of the connection in use; the newest while there is none.
+  SharedIdentity in_use() const;
+  // The controller in use; empty while there is none.
+  std::string server() const;
+  // For other calls and streams.
+  rpc::PickHealthyService& pick() { return pick_; }
+  const rpc::PickHealthyService& pick() const { return pick_; }
 
   using MakeAnnouncement = std::function<v1::AnnounceRequest(const HeldIdentity&)>;
   struct Announced {
     v1::AnnounceResponse response;
-    SharedIdentity held;  // that carried it
+    SharedIdentity held;  // that it was made for
   };
   asio::awaitable<Result<Announced>> announce(MakeAnnouncement make, Duration timeout);
   asio::awaitable<Result<v1::Credentials>> renew(v1::RenewRequest request, Duration timeout);
   asio::awaitable<Status> goodbye(v1::GoodbyeRequest request, Duration timeout);
 
  private:
-  struct Connection {
-    std::string server;
-    SharedIdentity held;
-    std::unique_ptr<v1::Presence::Stub> presence;
-    std::unique_ptr<v1::Identity::Stub> identity;
-  };
-  // Calls that began on a connection keep it while another takes its place.
-  using SharedConnection = std::shared_ptr<const Connection>;
+  void add(SharedIdentity held);
 
-  SharedConnection open(SharedIdentity held) const;
-  void leave_server(const SharedConnection& failed);
-  static asio::awaitable<Result<Announced>> announce_on(SharedConnection connection,
-                                                        const MakeAnnouncement& make,
-                                                        Duration timeout);
-
-  std::vector<std::string> servers_;
   const Clock& clock_;
-  size_t index_ = 0;
-  SharedIdentity newest_;
-  SharedConnection current_;
-  SharedConnection next_;  // with the newest identity; null if the current one has it
+  // By the number that a connection made with it has as its credentials; those that may be in use.
+  std::map<uint64_t, SharedIdentity> identities_;
+  rpc::PickHealthyService pick_;
 };
 
 }  // namespace holdfast::node

@@ -6,7 +6,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -26,6 +28,15 @@ std::string why(const Status& status) {
   return std::string(status.message());
 }
 
+// A controller refuses longer ones, and all of the announcement with them.
+v1::CachedKind bounded(v1::CachedKind row) {
+  constexpr size_t kMaxReasonBytes = 400;
+  if (row.reason().size() > kMaxReasonBytes) {
+    row.set_reason(quoted(row.reason(), kMaxReasonBytes));
+  }
+  return row;
+}
+
 }  // namespace
 
 NodeService::NodeService(const asio::any_io_executor& loop, const Clock& clock, NodeOptions options,
@@ -33,7 +44,8 @@ NodeService::NodeService(const asio::any_io_executor& loop, const Clock& clock, 
     : clock_(clock),
       options_(std::move(options)),
       started_(clock.wall_now()),
-      link_(options_.servers, share(std::move(held)), clock),
+      link_(loop, clock, {.servers = options_.servers, .pick = options_.pick},
+            share(std::move(held))),
       announcer_(options_.announcer, options_.seed),
       keeper_(options_.keeper, options_.seed),
       timer_(loop),
@@ -49,14 +61,20 @@ void NodeService::start() {
                             {"expires", to_rfc3339(held.validity.not_after)}});
   keeper_.hold(held.validity, held.validity.not_before);
   announcer_.start(clock_.now());
+  link_.start();
   tasks_.spawn(run());
+  tasks_.spawn(follow_link());
 }
 
 asio::awaitable<void> NodeService::stop() {
   stopping_ = true;
   wake();
   co_await tasks_.join();
-  if (stats_.announced == 0 || keeper_.expired()) co_return;
+  if (stats_.announced > 0 && !keeper_.expired()) co_await say_goodbye();
+  co_await link_.stop();
+}
+
+asio::awaitable<void> NodeService::say_goodbye() {
   v1::GoodbyeRequest request;
   request.set_kind(std::string(identity::to_string(identity().who.role)));
   request.set_name(identity().who.name);
@@ -74,6 +92,29 @@ asio::awaitable<void> NodeService::run() {
     timer_.expires_after(until_next());
     co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+}
+
+// What another identity carries is announced anew, and after an outage nobody waits for a backoff:
+// the link has waited for one already, and each node for another.
+asio::awaitable<void> NodeService::follow_link() {
+  uint64_t connection = 0;
+  SharedIdentity announced = link_.in_use();
+  while (!stopping_) {
+    co_await link_.pick().left(connection);
+    const rpc::Pinned picked = link_.pick().picked();
+    if (stopping_ || !picked) continue;
+    connection = picked->id;
+    const SharedIdentity before = std::exchange(announced, link_.in_use());
+    if (keeper_.expired()) continue;
+    if (announcer_.failures() > 0) announcer_.start(clock_.now());
+    if (announced != before) announcer_.content_changed(clock_.now());
+    wake();
+  }
+}
+
+void NodeService::caches_changed() {
+  announcer_.content_changed(clock_.now());
+  wake();
 }
 
 void NodeService::step() {
@@ -106,6 +147,8 @@ v1::AnnounceRequest NodeService::announcement(const HeldIdentity& held) const {
     body.set_zone(held.who.zone);
     body.set_version(options_.version);
     *body.mutable_started() = resource::to_proto(started_);
+    if (!options_.caches) return;
+    for (v1::CachedKind& row : options_.caches()) *body.add_caches() = bounded(std::move(row));
   };
   if (is_proxy) {
     describe(*request.mutable_resource()->mutable_proxy());
@@ -170,7 +213,6 @@ void NodeService::adopt(HeldIdentity held) {
               {{"trusted", fmt::format("{}", fmt::join(held.trusted_pins, ","))}});
   }
   link_.use(share(std::move(held)));
-  announcer_.content_changed(clock_.now());
 }
 
 asio::awaitable<void> NodeService::renew() {

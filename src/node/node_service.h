@@ -5,8 +5,9 @@
 //   run() ───┤
 //            └── IdentityKeeper: when to renew
 //      │ announce, renew                      ▲ what happened; new trust, "renew now"
-//      └────────► LinkService ── mTLS ── controller
-//                                             │
+//      └────────► LinkService ── mTLS ── a healthy controller
+//                       │                     │
+//   follow_link() ◄─────┘ another is in use   │
 //   the identity folder ◄── each change, before it is used
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,8 @@ namespace holdfast::node {
 
 struct NodeOptions {
   std::string folder{};                // that `holdfast join` made
-  std::vector<std::string> servers{};  // HOST:PORT, in the order they are tried
+  std::vector<std::string> servers{};  // HOST:PORT, of one cluster
+  rpc::PickHealthyServiceOptions pick{};
   std::string version{};
   health::AnnouncerOptions announcer{};
   IdentityKeeperOptions keeper{};
@@ -39,6 +42,8 @@ struct NodeOptions {
   // longest wait before the calendar is looked at again.
   Duration look_again = std::chrono::seconds(5);
   uint64_t seed = 1;  // of the jitter
+  // What the node says of its cache in its announcements, if it has one.
+  std::function<std::vector<v1::CachedKind>()> caches{};
 };
 
 struct NodeStats {
@@ -56,14 +61,20 @@ class NodeService {
               HeldIdentity held);
 
   void start();
-  // Ends what start() began and says goodbye, in bounded time.
+  // Ends what start() began, says goodbye and leaves the controllers, in bounded time.
   asio::awaitable<void> stop();
+  // What `caches` says has changed: it is announced, at most once in announcer.min_interval.
+  void caches_changed();
 
   const HeldIdentity& identity() const { return *link_.newest(); }
   const NodeStats& stats() const { return stats_; }
+  // For others that talk to the controllers. Goes with stop().
+  rpc::PickHealthyService& pick() { return link_.pick(); }
 
  private:
   asio::awaitable<void> run();
+  asio::awaitable<void> follow_link();
+  asio::awaitable<void> say_goodbye();
   void step();
   Duration until_next() const;
   void wake() { timer_.cancel(); }

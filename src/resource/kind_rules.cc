@@ -24,6 +24,9 @@ constexpr uint32_t kMaxKeepaliveMisses = 100;
 constexpr int64_t kMinKeepaliveNanos = 100'000'000;
 constexpr size_t kSha256Bytes = 32;
 constexpr int kMaxTrustedPins = 16;
+constexpr size_t kMaxCacheRows = 64;  // more kinds than we know: a newer node may have them
+constexpr size_t kMaxCacheWordBytes = 16;
+constexpr size_t kMaxCacheReasonBytes = 512;
 
 Status check_port(const std::string& at, const v1::ServicePort& port) {
   if (port.port() == 0 || port.port() > kMaxPort) {
@@ -111,6 +114,33 @@ Status check_announcement(const v1::Announcement& announcement) {
   return check_pin("spec.announcement.issuer_pin", announcement.issuer_pin());
 }
 
+Status check_length(const std::string& at, std::string_view text, size_t most) {
+  if (text.size() <= most) return absl::OkStatus();
+  return wrong_field(at, fmt::format("is {} bytes; use at most {}", text.size(), most));
+}
+
+// Rows of a node's cache: one per kind at most, with texts of a line.
+Status check_caches(const google::protobuf::RepeatedPtrField<v1::CachedKind>& caches) {
+  if (static_cast<size_t>(caches.size()) > kMaxCacheRows) {
+    return wrong_field("spec.caches",
+                       fmt::format("{} are too many; use up to {}", caches.size(), kMaxCacheRows));
+  }
+  std::set<std::string_view> seen;
+  for (int i = 0; i < caches.size(); ++i) {
+    const v1::CachedKind& row = caches[i];
+    const std::string at = fmt::format("spec.caches[{}]", i);
+    TRY_OK(require_name(at + ".kind", row.kind()));
+    if (!seen.insert(row.kind()).second) {
+      return wrong_field(at + ".kind",
+                         fmt::format("{} is listed twice; keep one", quoted(row.kind())));
+    }
+    TRY_OK(check_length(at + ".source", row.source(), kMaxCacheWordBytes));
+    TRY_OK(check_length(at + ".code", row.code(), kMaxCacheWordBytes));
+    TRY_OK(check_length(at + ".reason", row.reason(), kMaxCacheReasonBytes));
+  }
+  return absl::OkStatus();
+}
+
 Status check_pem(const std::string& at, std::string_view pem) {
   if (pem.starts_with("-----BEGIN ")) return absl::OkStatus();
   return wrong_field(at, "is not PEM; it begins with \"-----BEGIN \"");
@@ -131,6 +161,7 @@ Status validate_proxy(const v1::Resource& resource) {
   TRY_OK(optional_address("spec.tunnel_address", proxy.tunnel_address()));
   TRY_OK(optional_address("spec.peer_address", proxy.peer_address()));
   TRY_OK(check_announcement(proxy.announcement()));
+  TRY_OK(check_caches(proxy.caches()));
   return optional_name("spec.group", proxy.group());
 }
 
@@ -138,6 +169,7 @@ Status validate_agent(const v1::Resource& resource) {
   const v1::Agent& agent = resource.agent();
   TRY_OK(optional_name("spec.zone", agent.zone()));
   TRY_OK(check_announcement(agent.announcement()));
+  TRY_OK(check_caches(agent.caches()));
   std::set<std::string_view> seen;
   for (int i = 0; i < agent.services_size(); ++i) {
     const std::string at = fmt::format("spec.services[{}].service", i);

@@ -220,6 +220,28 @@ TEST(Validation, BoundsTheWholeAndItsParts) {
   EXPECT_THAT(validate(authority).ToString(), HasSubstr("use at most 1048576"));
 }
 
+TEST(Validation, BoundsWhatANodeSaysOfItsCache) {
+  v1::Resource proxy = make_resource(Kind::Proxy, "p");
+  v1::CachedKind& row = *proxy.mutable_proxy()->add_caches();
+  row.set_kind("a_kind_of_a_newer_node");
+  row.set_source("upstream");
+  row.set_reason(std::string(512, 'x'));
+  EXPECT_TRUE(validate(proxy).ok()) << validate(proxy);
+
+  row.set_reason(std::string(513, 'x'));
+  EXPECT_THAT(validate(proxy).ToString(), HasSubstr("spec.caches[0].reason: is 513 bytes"));
+  row.clear_reason();
+  row.set_source(std::string(17, 'x'));
+  EXPECT_THAT(validate(proxy).ToString(), HasSubstr("spec.caches[0].source: is 17 bytes"));
+  row.clear_source();
+  *proxy.mutable_proxy()->add_caches() = row;
+  EXPECT_THAT(validate(proxy).ToString(), HasSubstr("spec.caches[1].kind: "));
+
+  v1::Resource agent = make_resource(Kind::Agent, "a");
+  for (int i = 0; i < 65; ++i) agent.mutable_agent()->add_caches()->set_kind(fmt::format("k{}", i));
+  EXPECT_THAT(validate(agent).ToString(), HasSubstr("spec.caches: 65 are too many"));
+}
+
 TEST(Validation, NeverShowsASecret) {
   v1::Resource token = make_resource(Kind::Token, "t");
   token.mutable_token()->set_role(v1::NODE_ROLE_AGENT);

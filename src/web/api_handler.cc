@@ -1,5 +1,9 @@
 #include "web/api_handler.h"
 
+#include <chrono>
+#include <string>
+
+#include "base/reason.h"
 #include "web/answer.h"
 #include "web/request.h"
 
@@ -15,6 +19,17 @@ api::Presented presented_by(const net::HttpRequest& request) {
 std::optional<WallTime> expiry_of(const api::Caller& caller) {
   if (caller.expires == WallTime{}) return std::nullopt;  // whoever has no certificate
   return caller.expires;
+}
+
+// Holdfast-Source: cache, stale or upstream; Holdfast-Stale: how old a stale answer is, in seconds.
+template <typename T>
+net::HttpResponse with_source(net::HttpResponse response, const Sourced<T>& read) {
+  if (!read.source.empty()) response.headers.emplace_back("Holdfast-Source", read.source);
+  if (read.stale_for) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(*read.stale_for).count();
+    response.headers.emplace_back("Holdfast-Stale", std::to_string(seconds));
+  }
+  return response;
 }
 
 }  // namespace
@@ -54,6 +69,8 @@ ApiHandler::Answer ApiHandler::dispatch(const Route& route, const net::HttpReque
       co_return co_await ask(backend_.who_am_i, request, std::move(caller));
     case Endpoint::ServiceConfig:
       co_return co_await ask(backend_.service_config, request, std::move(caller));
+    case Endpoint::Caches:
+      co_return caches(request);
     default:
       co_return absl::InternalError("a route of health is not of the API");
   }
@@ -62,8 +79,9 @@ ApiHandler::Answer ApiHandler::dispatch(const Route& route, const net::HttpReque
 ApiHandler::Answer ApiHandler::list(const Route& route, const net::HttpRequest& request,
                                     api::Caller caller) {
   CO_TRY(v1::ListRequest asked, list_request(route, request));
-  CO_TRY(const v1::ListResponse page, co_await backend_.list(std::move(caller), std::move(asked)));
-  co_return list_answer(page);
+  CO_TRY(const Sourced<v1::ListResponse> page,
+         co_await backend_.list(std::move(caller), std::move(asked)));
+  co_return with_source(list_answer(page.value), page);
 }
 
 ApiHandler::Answer ApiHandler::get(const Route& route, const net::HttpRequest& request,
@@ -72,8 +90,9 @@ ApiHandler::Answer ApiHandler::get(const Route& route, const net::HttpRequest& r
   v1::GetRequest asked;
   asked.set_kind(route.kind);
   asked.set_name(route.name);
-  CO_TRY(const v1::Resource found, co_await backend_.get(std::move(caller), std::move(asked)));
-  co_return resource_answer(found);
+  CO_TRY(const Sourced<v1::Resource> found,
+         co_await backend_.get(std::move(caller), std::move(asked)));
+  co_return with_source(resource_answer(found.value), found);
 }
 
 ApiHandler::Answer ApiHandler::write(const Route& route, const net::HttpRequest& request,
@@ -117,6 +136,14 @@ ApiHandler::Answer ApiHandler::watch(const net::HttpRequest& request, api::Calle
                                     .still_allowed = [this, admitted = std::move(admitted)] {
                                       return backend_.still_allowed(admitted);
                                     }});
+}
+
+Result<net::HttpResponse> ApiHandler::caches(const net::HttpRequest& request) const {
+  TRY_OK(no_query(request));
+  if (backend_.caches) return message_answer(backend_.caches());
+  return coded(absl::StatusCode::kNotFound, "HF6034",
+               "a controller has no cache; ask a node's own socket, or see spec.caches of its "
+               "agent or proxy");
 }
 
 template <typename Response, typename Request>

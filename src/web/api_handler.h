@@ -26,6 +26,7 @@ class ApiHandler {
   Answer write(const Route& route, const net::HttpRequest& request, api::Caller caller);
   Answer remove(const Route& route, const net::HttpRequest& request, api::Caller caller);
   Answer watch(const net::HttpRequest& request, api::Caller caller);
+  Result<net::HttpResponse> caches(const net::HttpRequest& request) const;
   template <typename Response, typename Request>
   Answer ask(const Call<Response, Request>& call, const net::HttpRequest& request,
              api::Caller caller);

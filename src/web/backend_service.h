@@ -1,14 +1,16 @@
-// What the /v1 routes need of the controller, as calls that app/ binds to its services. Each checks
-// what its caller may and writes the audit; nothing is decided here.
+// What the /v1 routes need of a controller, or of a node's cache, as calls that app/ binds to its
+// services. Each checks what its caller may and writes the audit; nothing is decided here.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "api/gate.h"
 #include "api/watch_access.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "events/watch_request.h"
 #include "holdfast/v1/api.pb.h"
@@ -22,13 +24,21 @@ namespace asio = boost::asio;
 template <typename Response, typename Request>
 using Call = std::function<asio::awaitable<Result<Response>>(api::Caller, Request)>;
 
+// What was read, and where, if that is worth saying: a controller says nothing of it.
+template <typename T>
+struct Sourced {
+  T value{};
+  std::string_view source{};            // "cache", "stale" or "upstream", for ever
+  std::optional<Duration> stale_for{};  // since a stale answer was last known to be whole
+};
+
 struct Backend {
   // Gate::admit
   std::function<Result<api::Caller>(const api::Presented&, std::string_view verb)> admit;
 
   // ResourceService
-  Call<v1::Resource, v1::GetRequest> get;
-  Call<v1::ListResponse, v1::ListRequest> list;
+  Call<Sourced<v1::Resource>, v1::GetRequest> get;
+  Call<Sourced<v1::ListResponse>, v1::ListRequest> list;
   Call<v1::Resource, v1::WriteRequest> create;
   Call<v1::Resource, v1::WriteRequest> update;
   Call<v1::Resource, v1::WriteRequest> upsert;
@@ -45,6 +55,8 @@ struct Backend {
   Call<v1::GetStatusResponse, v1::GetStatusRequest> status;
   Call<v1::WhoAmIResponse, v1::WhoAmIRequest> who_am_i;
   Call<v1::GetServiceConfigResponse, v1::GetServiceConfigRequest> service_config;
+  // Of a node only.
+  std::function<v1::GetCachesResponse()> caches;
 };
 
 }  // namespace holdfast::web

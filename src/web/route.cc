@@ -58,6 +58,7 @@ std::optional<Endpoint> call_named(string_view name) {
   if (name == "status") return Endpoint::Status;
   if (name == "whoami") return Endpoint::WhoAmI;
   if (name == "service-config") return Endpoint::ServiceConfig;
+  if (name == "caches") return Endpoint::Caches;
   return std::nullopt;
 }
 
@@ -111,6 +112,8 @@ string_view verb_of(Endpoint endpoint) {
       return "whoami";
     case Endpoint::ServiceConfig:
       return "service-config";
+    case Endpoint::Caches:
+      return "caches";
   }
   return "";
 }

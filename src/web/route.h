@@ -29,6 +29,7 @@ enum class Endpoint : uint8_t {
   Status,
   WhoAmI,
   ServiceConfig,
+  Caches,
 };
 // For the audit: "list".
 std::string_view verb_of(Endpoint endpoint);

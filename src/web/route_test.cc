@@ -44,6 +44,7 @@ TEST(Route, CallsThatAreNotAboutAKind) {
   EXPECT_EQ(route_of("GET", {"v1", "status"}).endpoint, Endpoint::Status);
   EXPECT_EQ(route_of("GET", {"v1", "whoami"}).endpoint, Endpoint::WhoAmI);
   EXPECT_EQ(route_of("GET", {"v1", "service-config"}).endpoint, Endpoint::ServiceConfig);
+  EXPECT_EQ(route_of("GET", {"v1", "caches"}).endpoint, Endpoint::Caches);
 }
 
 TEST(Route, WhatIsNotThereIs404) {

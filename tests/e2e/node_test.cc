@@ -104,7 +104,8 @@ TEST(Node, ARestartOfTheControllerTakesNobodyOffline) {
   fleet.add_usual();
 
   fleet.controller().kill();
-  let_pass(3s);  // longer than a TTL
+  // Longer than a TTL, and than an announcement waits for a controller to come back.
+  let_pass(6s);
   fleet.controller().start();
 
   const PresenceWatch watch(fleet);

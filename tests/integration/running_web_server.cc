@@ -151,13 +151,15 @@ Result<v1::DeleteResponse> RunningWebServer::remove(const v1::DeleteRequest& req
   return response;
 }
 
-Result<v1::ListResponse> RunningWebServer::list(const v1::ListRequest& request) const {
-  v1::ListResponse response;
+Result<web::Sourced<v1::ListResponse>> RunningWebServer::list(
+    const v1::ListRequest& request) const {
+  web::Sourced<v1::ListResponse> read;
+  v1::ListResponse& response = read.value;
   response.set_revision(revision_);
   for (const auto& [key, resource] : resources_) {
     if (resource.kind() == request.kind()) *response.add_resources() = resource;
   }
-  return response;
+  return read;
 }
 
 web::Backend RunningWebServer::make_backend() {
@@ -174,8 +176,9 @@ web::Backend RunningWebServer::make_backend() {
   backend.get = [this](api::Caller, v1::GetRequest request) {
     const auto found = resources_.find(key_of(request.kind(), request.name()));
     const bool exists = found != resources_.end();
-    return ready<v1::Resource>(exists ? Result<v1::Resource>(found->second)
-                                      : absl::NotFoundError("it is not there"));
+    using Read = web::Sourced<v1::Resource>;
+    return ready<Read>(exists ? Result<Read>(Read{.value = found->second})
+                              : absl::NotFoundError("it is not there"));
   };
   backend.list = [this](api::Caller, v1::ListRequest request) { return ready(list(request)); };
   backend.create = [this](api::Caller, v1::WriteRequest request) {

@@ -45,7 +45,7 @@ class RunningWebServer {
   web::Backend make_backend();
   Result<v1::Resource> write(v1::Resource resource, bool may_exist, bool must_exist);
   Result<v1::DeleteResponse> remove(const v1::DeleteRequest& request);
-  Result<v1::ListResponse> list(const v1::ListRequest& request) const;
+  Result<web::Sourced<v1::ListResponse>> list(const v1::ListRequest& request) const;
   void append(events::Event event);
 
   SystemClock clock_;

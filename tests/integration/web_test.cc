@@ -51,6 +51,17 @@ TEST_F(Web, PlainTcpServesHealthAndMetricsOnly) {
   EXPECT_EQ(client.ask("GET /readyz?x=1").status, 400);
 }
 
+TEST_F(Web, AControllerSaysThatItHasNoCacheAndWhereThereAreSome) {
+  RunningWebServer server;
+  HttpClient client(server.listen(socket()));
+
+  const Reply reply = client.ask("GET /v1/caches");
+
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_THAT(reply.body, HasSubstr("spec.caches"));
+  EXPECT_THAT(client.ask("GET /v1/service").head, Not(HasSubstr("Holdfast-Source")));
+}
+
 TEST_F(Web, ReadinessFollowsHealthAndSoDoConnections) {
   RunningWebServer server;
   const std::string address = server.listen(kLoopback);

@@ -1,0 +1,67 @@
+// An agent or a proxy: its place in the cluster, its copy of what the controllers have, and its own
+// front. Wiring only; members stand in the order they are built and go in the reverse.
+//
+//   NodeService ── PickHealthyService ──► a controller
+//        │ announces        ▲
+//        ▼ describe()       │ list, get, watch
+//   CacheService ── UpstreamService            NodeFronts ◄── whoever is on this machine
+//        ▲─────────────── get, list, watch ────────┘
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <string>
+#include <vector>
+
+#include "app/node_fronts.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "cache/cache_service.h"
+#include "metrics/metrics.h"
+#include "net/task_group.h"
+#include "node/node_service.h"
+#include "node/upstream_service.h"
+
+namespace holdfast::app {
+
+struct NodeAppOptions {
+  node::NodeOptions node{};
+  std::string data_dir{};  // of the cache's copy and the socket
+  std::string listen{};    // HOST:PORT for health and metrics; empty: none
+};
+
+// What a node of this role keeps a copy of: what it may read (docs/permissions.md) and will need to
+// go on when no controller is left. Never with secrets.
+std::vector<cache::KindPolicy> cached_kinds(identity::Role role);
+
+class Node {
+ public:
+  Node(const asio::any_io_executor& loop, const Clock& clock, NodeAppOptions options,
+       node::HeldIdentity held);
+
+  // The addresses of its front. Fails as NodeFronts::listen().
+  Result<std::vector<std::string>> listen() { return fronts_.listen(); }
+  // Returns when reads are answered as well as they can be for now: from a controller, from the
+  // copy on disk, or from neither.
+  asio::awaitable<void> start();
+  // For a node that is not started after all.
+  asio::awaitable<void> stop_listening() { return fronts_.stop(); }
+  // In bounded time. Requires: start() has returned.
+  asio::awaitable<void> stop();
+
+ private:
+  NodeReads reads();
+  node::NodeOptions with_caches(node::NodeOptions options);
+  void report();
+  asio::awaitable<void> tick();
+
+  metrics::Registry registry_;
+  node::NodeService node_;
+  node::UpstreamService upstream_;
+  cache::CacheService cache_;
+  NodeFronts fronts_;
+  net::TaskGroup tasks_;
+};
+
+}  // namespace holdfast::app

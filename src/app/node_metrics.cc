@@ -1,0 +1,44 @@
+#include "app/node_metrics.h"
+
+#include <chrono>
+
+#include "app/controller_metrics.h"
+
+namespace holdfast::app {
+
+void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
+  ControllerMetrics metrics(registry);
+  const auto count = [&](const char* name, const char* help, uint64_t total) {
+    metrics.count({name, help}, {}, total);
+  };
+  const auto seconds = [](auto duration) {
+    return std::chrono::duration<double>(duration).count();
+  };
+  const rpc::PickHealthyStats& link = node.pick().stats();
+  metrics.set({"holdfast_link_connected", "1 while a controller is picked."}, {},
+              node.pick().picked() ? 1 : 0);
+  count("holdfast_link_dialled_total", "Connections to controllers begun.", link.dialled);
+  count("holdfast_link_failed_dials_total", "Connections to controllers that came to nothing.",
+        link.failed_dials);
+  count("holdfast_link_swaps_total", "Times another connection took over.", link.swaps);
+  count("holdfast_link_dropped_backups_total", "Times the old connection recovered first.",
+        link.dropped_backups);
+  count("holdfast_link_repeated_calls_total", "Attempts of calls beyond their first.",
+        link.repeated_calls);
+  count("holdfast_link_doubts_total", "Times a connection was doubted.", link.doubts);
+  metrics.set({"holdfast_link_last_recovery_seconds",
+               "How long the last outage was, from an unusable connection to a usable one."},
+              {}, seconds(link.last_recovery));
+  const node::NodeStats& stats = node.stats();
+  count("holdfast_node_announcements_total", "Announcements taken by a controller.",
+        stats.announced);
+  count("holdfast_node_failed_announcements_total", "Announcements that failed.",
+        stats.failed_announcements);
+  count("holdfast_node_renewals_total", "Certificates renewed.", stats.renewed);
+  count("holdfast_node_failed_renewals_total", "Renewals that failed.", stats.failed_renewals);
+  metrics.set({"holdfast_cert_expiry_timestamp_seconds", "When a certificate runs out."},
+              {{"certificate", "node"}},
+              seconds(node.identity().validity.not_after.time_since_epoch()));
+}
+
+}  // namespace holdfast::app
