@@ -47,13 +47,12 @@ void AuthorityService::on_reset(Kind kind, const std::vector<store::Item>& items
 void AuthorityService::on_change(const store::Change& change) {
   const std::optional<resource::StoreKey> key = resource::parse_store_key(change.item.key);
   if (!key) return;
-  if (key->kind == Kind::User) {
-    // What was read and what is followed come in any order.
-    store::Revision& known = user_revisions_[key->name];
-    if (change.item.revision <= known) return;
-    known = change.item.revision;
+  const bool deleted = change.type == store::Change::Type::Delete;
+  if (key->kind == Kind::User &&
+      !user_revisions_.advance(key->name, change.item.revision, deleted)) {
+    return;
   }
-  if (change.type == store::Change::Type::Delete) {
+  if (deleted) {
     if (key->kind == Kind::Role) roles_.erase(key->name);
     if (key->kind == Kind::User) users_.erase(key->name);
   } else {

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/gate.h"
+#include "api/user_revisions.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "holdfast/v1/identity.pb.h"
@@ -84,8 +84,7 @@ class AuthorityService {
   std::optional<v1::CertAuthority> authority_;
   identity::Roles roles_;
   Gate::Users users_;
-  std::map<std::string, store::Revision>
-      user_revisions_;        // of the last change, also of the deleted
+  UserRevisions user_revisions_;
   bool knows_users_ = false;  // all of them
   std::optional<ServerCertificate> certificate_;
   WallTime renew_at_{};

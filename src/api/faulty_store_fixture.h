@@ -21,6 +21,7 @@ class FaultyStore final : public store::Store {
   explicit FaultyStore(store::Store& inner) : inner_(inner) {}
 
   asio::awaitable<Result<store::Item>> get(std::string key) override {
+    if (dawdle) co_await dawdle();
     co_return co_await inner_.get(std::move(key));
   }
   asio::awaitable<Result<store::RangeResult>> range(store::RangeRequest request) override {
@@ -41,7 +42,12 @@ class FaultyStore final : public store::Store {
     hanging -= 1;
     if (!failure.ok()) co_return failure;
     if (before_commit) co_await before_commit(operations);
-    co_return co_await inner_.commit(std::move(operations));
+    if (dawdle) co_await dawdle();
+    Result<store::Revision> result = co_await inner_.commit(std::move(operations));
+    if (dawdle) co_await dawdle();
+    const bool lost = lose_answer && lose_answer();
+    if (lost) co_return absl::UnavailableError("outcome unknown: the answer was lost");
+    co_return result;
   }
   asio::awaitable<Result<std::unique_ptr<store::Watch>>> watch(store::KeyRange range,
                                                                store::Revision after) override {
@@ -65,7 +71,9 @@ class FaultyStore final : public store::Store {
 
   std::function<void()> after_range{};
   std::function<asio::awaitable<void>(const std::vector<store::Operation>&)> before_commit{};
-  Status failure{};  // of every commit
+  std::function<asio::awaitable<void>()> dawdle{};  // before and after a get or a commit
+  std::function<bool()> lose_answer{};              // to a commit that was made, or refused
+  Status failure{};                                 // of every commit
   int failing_ranges = 0;
   int ranges = 0;
   int commits = 0;

@@ -72,6 +72,7 @@ asio::awaitable<Status> FeedService::follow() {
       }
     }
     wake_(fan_out_.append(std::move(batch), clock_.now()));
+    note_reached();
   }
   co_return absl::CancelledError("stopped");
 }
@@ -80,9 +81,15 @@ asio::awaitable<void> FeedService::watch_deadlines() {
   for (;;) {
     const bool slept = co_await net::pause(std::chrono::seconds(1));
     if (!slept) co_return;
+    note_reached();
     const std::optional<Time> deadline = fan_out_.next_deadline();
     if (deadline && *deadline <= clock_.now()) wake_(fan_out_.on_tick(clock_.now()));
   }
+}
+
+// Not all that is written is an event: records of requests, a fence of etcd's.
+void FeedService::note_reached() {
+  if (watch_ != nullptr && fan_out_.initialised()) fan_out_.note_latest(watch_->reached());
 }
 
 void FeedService::stop() {

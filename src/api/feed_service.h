@@ -35,13 +35,15 @@ class FeedService {
 
   // Until cancelled.
   asio::awaitable<void> run();
-  // Ends slow watchers when their grace is over; until cancelled.
+  // Ends slow watchers when their grace is over, and says how far the store has come where no event
+  // did; until cancelled.
   asio::awaitable<void> watch_deadlines();
   // Ends run() by closing what it waits for.
   void stop();
 
  private:
   asio::awaitable<Status> follow();
+  void note_reached();
 
   store::Store& store_;
   events::FanOut& fan_out_;

@@ -37,7 +37,7 @@ class HealthStreams::Stream final : public HealthStreams::Reactor {
   const Request request;
   Response response;
   std::optional<Response::ServingStatus> sent;
-  WallTime expires{};  // of the caller's certificate
+  Lawful lawful;
   bool writing = false;
   bool finished = false;
 
@@ -77,7 +77,10 @@ void HealthStreams::start(std::unique_ptr<Stream> owned) {
   if (!caller.ok()) return finish(stream, caller.status());
   const Status allowed = gate_.allow(*caller, identity::Call::Health);
   if (!allowed.ok()) return finish(stream, allowed);
-  stream.expires = caller->expires;
+  stream.lawful = {.expires = expiry_of(*caller), .still_allowed = [this, &stream]() -> Status {
+                     TRY(const Caller now, gate_.identify(stream.presented));
+                     return gate_.allow(now, identity::Call::Health);
+                   }};
   pump(stream);
 }
 
@@ -103,13 +106,11 @@ void HealthStreams::set_serving(bool serving) {
 }
 
 void HealthStreams::end_unlawful(WallTime now) {
-  const bool changed = gate_.version() != checked_version_;
-  checked_version_ = gate_.version();
+  const bool changed = gate_changes_.take();
   for (const auto& [stream, owned] : streams_) {
-    if (stream->finished || stream->presented.local) continue;
-    if (!changed && stream->expires > now) continue;
-    const Result<Caller> caller = gate_.identify(stream->presented);
-    if (!caller.ok()) finish(*stream, caller.status());
+    if (stream->finished) continue;
+    const Status verdict = stream->lawful.verdict(changed, now);
+    if (!verdict.ok()) finish(*stream, verdict);
   }
 }
 

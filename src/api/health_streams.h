@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "api/gate.h"
+#include "api/lawful.h"
 #include "grpc/health/v1/health.pb.h"
 
 namespace holdfast::api {
@@ -53,7 +54,7 @@ class HealthStreams {
   Gate& gate_;
   Options options_;
   bool serving_ = false;
-  uint64_t checked_version_ = 0;  // of the gate
+  GateChanges gate_changes_{gate_};
   bool shut_down_ = false;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
 };

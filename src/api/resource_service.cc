@@ -1,5 +1,6 @@
 #include "api/resource_service.h"
 
+#include <absl/strings/match.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,6 +45,11 @@ Status in_resource_words(const Status& status, std::string_view kind, std::strin
     default:
       return status;
   }
+}
+
+// The audit misses no change: one that nobody knows of is said with its doubt.
+bool may_have_been_applied(const Status& status) {
+  return absl::IsUnavailable(status) && absl::StrContains(status.message(), "outcome unknown");
 }
 
 bool labels_match(const v1::Resource& resource, const auto& all_wanted) {
@@ -147,10 +153,26 @@ asio::awaitable<Result<v1::Resource>> ResourceService::upsert(Caller caller,
   co_return co_await write(std::move(caller), std::move(request), Precondition::None);
 }
 
-asio::awaitable<Status> ResourceService::allow_change(const Caller& caller, v1::Verb verb,
-                                                      Operation& operation,
-                                                      const resource::StoreKey& key) {
-  CO_TRY(const Grant grant, gate_.allow(caller, verb, key.kind, key.name));
+Status ResourceService::allow_write(const Caller& caller, const v1::Resource& resource,
+                                    resource::Kind kind, Precondition precondition) {
+  const std::string& name = resource.metadata().name();
+  const bool may_create =
+      precondition == Precondition::Absent || precondition == Precondition::None;
+  const bool may_update = precondition != Precondition::Absent;
+  for (const v1::Verb verb : {v1::VERB_CREATE, v1::VERB_UPDATE}) {
+    if (verb == v1::VERB_CREATE ? !may_create : !may_update) continue;
+    TRY(const Grant grant, gate_.allow(caller, verb, kind, name));
+    if (!covers(grant, resource)) return gate_.refuse_resource(caller, verb, kind, name);
+  }
+  return absl::OkStatus();
+}
+
+asio::awaitable<Status> ResourceService::allow_change(Intent& intent) {
+  Operation& operation = intent.operation;
+  const resource::StoreKey& key = intent.key;
+  const v1::Verb verb =
+      operation.type == Operation::Type::Delete ? v1::VERB_DELETE : v1::VERB_UPDATE;
+  CO_TRY(const Grant grant, gate_.allow(intent.caller, verb, key.kind, key.name));
   if (grant.only_services.empty()) co_return absl::OkStatus();
   // What is there now decides too, and must still be there when the change is made.
   const Result<store::Item> item = co_await store_.get(operation.key);
@@ -165,7 +187,7 @@ asio::awaitable<Status> ResourceService::allow_change(const Caller& caller, v1::
   CO_TRY_OK(item.status());
   CO_TRY(const v1::Resource current, decode_item(*item));
   if (!covers(grant, current)) {
-    co_return gate_.refuse_resource(caller, verb, key.kind, key.name);
+    co_return gate_.refuse_resource(intent.caller, verb, key.kind, key.name);
   }
   if (operation.precondition == Precondition::None ||
       operation.precondition == Precondition::Present) {
@@ -175,25 +197,10 @@ asio::awaitable<Status> ResourceService::allow_change(const Caller& caller, v1::
   co_return absl::OkStatus();
 }
 
-asio::awaitable<Status> ResourceService::allow_write(const Caller& caller,
-                                                     const v1::Resource& resource,
-                                                     resource::Kind kind, Operation& operation) {
-  const std::string& name = resource.metadata().name();
-  const bool may_create = operation.precondition == Precondition::Absent ||
-                          operation.precondition == Precondition::None;
-  const bool may_update = operation.precondition != Precondition::Absent;
-  for (const v1::Verb verb : {v1::VERB_CREATE, v1::VERB_UPDATE}) {
-    if (verb == v1::VERB_CREATE ? !may_create : !may_update) continue;
-    CO_TRY(const Grant grant, gate_.allow(caller, verb, kind, name));
-    if (!covers(grant, resource)) co_return gate_.refuse_resource(caller, verb, kind, name);
-  }
-  if (!may_update) co_return absl::OkStatus();
-  co_return co_await allow_change(caller, v1::VERB_UPDATE, operation, {kind, name});
-}
-
-asio::awaitable<Status> ResourceService::keep_secrets(v1::Resource& resource, resource::Kind kind,
-                                                      Operation& operation) {
-  if (resource::info(kind).secret_paths.empty() || operation.precondition == Precondition::Absent) {
+asio::awaitable<Status> ResourceService::keep_secrets(Intent& intent, v1::Resource& resource) {
+  Operation& operation = intent.operation;
+  const resource::KindInfo& info = resource::info(intent.key.kind);
+  if (info.secret_paths.empty() || operation.precondition == Precondition::Absent) {
     co_return absl::OkStatus();
   }
   const Result<store::Item> item = co_await store_.get(operation.key);
@@ -201,9 +208,8 @@ asio::awaitable<Status> ResourceService::keep_secrets(v1::Resource& resource, re
     // What is made meanwhile has secrets that would be lost.
     if (operation.precondition == Precondition::None) operation.precondition = Precondition::Absent;
     const bool may_create = operation.precondition == Precondition::Absent;
-    co_return may_create
-        ? absl::OkStatus()
-        : in_resource_words(item.status(), resource::info(kind).name, resource.metadata().name());
+    co_return may_create ? absl::OkStatus()
+                         : in_resource_words(item.status(), info.name, intent.key.name);
   }
   CO_TRY_OK(item.status());
   CO_TRY(const v1::Resource current, decode_item(*item));
@@ -218,66 +224,98 @@ asio::awaitable<Status> ResourceService::keep_secrets(v1::Resource& resource, re
 asio::awaitable<Result<v1::Resource>> ResourceService::write(Caller caller,
                                                              v1::WriteRequest request,
                                                              Precondition precondition) {
-  v1::Resource& resource = *request.mutable_resource();
-  const std::optional<resource::Kind> kind = resource::kind_of(resource);
+  const std::optional<resource::Kind> kind = resource::kind_of(request.resource());
   if (!kind) {
     co_return absl::UnimplementedError(
         "resource.body: empty, or of a kind that this controller does not have");
   }
-  if (resource.kind().empty()) resource.set_kind(std::string(resource::info(*kind).name));
-
   Operation operation;
-  operation.key = resource::store_key(*kind, resource.metadata().name());
-  operation.precondition = precondition;
-  operation.revision = resource.metadata().revision();
-  if (operation.revision != 0 && precondition != Precondition::Absent) {
-    operation.precondition = Precondition::Revision;
-  }
-  CO_TRY_OK(co_await allow_write(caller, resource, *kind, operation));
-  CO_TRY_OK(resource::validate(resource));
-  CO_TRY_OK(co_await keep_secrets(resource, *kind, operation));
-  resource.mutable_metadata()->clear_revision();
-  if (resource.metadata().has_expires()) {
-    operation.expires = resource::to_wall_time(resource.metadata().expires());
-  }
-  operation.value = resource.SerializeAsString();
-
+  operation.revision = request.resource().metadata().revision();
+  operation.precondition = operation.revision != 0 && precondition != Precondition::Absent
+                               ? Precondition::Revision
+                               : precondition;
+  CO_TRY_OK(allow_write(caller, request.resource(), *kind, operation.precondition));
   const std::string_view verb = precondition == Precondition::Absent    ? "create"
                                 : precondition == Precondition::Present ? "update"
                                                                         : "upsert";
-  CO_TRY(const store::Revision revision,
-         co_await commit(std::move(caller), verb, std::move(operation),
-                         {*kind, resource.metadata().name()}));
+  CO_TRY(MarkedRequest marked, mark_request(caller, verb, request.request_id(), request));
+  v1::Resource& resource = *request.mutable_resource();
+  if (resource.kind().empty()) resource.set_kind(std::string(resource::info(*kind).name));
+  CO_TRY_OK(resource::validate(resource));
+
+  operation.key = resource::store_key(*kind, resource.metadata().name());
+  if (resource.metadata().has_expires()) {
+    operation.expires = resource::to_wall_time(resource.metadata().expires());
+  }
+  resource.mutable_metadata()->clear_revision();
+  Intent intent{.caller = std::move(caller),
+                .verb = verb,
+                .key = {*kind, resource.metadata().name()},
+                .operation = std::move(operation),
+                .request = std::move(marked)};
+  CO_TRY(const store::Revision revision, co_await apply_once(std::move(intent), &resource));
+  // Nothing but the revision is added to what was asked for, so a repetition is answered the same.
   resource.mutable_metadata()->set_revision(revision);
   co_return resource::without_secrets(std::move(resource));
 }
 
-asio::awaitable<Result<store::Revision>> ResourceService::commit(Caller caller,
-                                                                 std::string_view verb,
-                                                                 Operation operation,
-                                                                 resource::StoreKey key) {
-  const std::string_view kind = resource::info(key.kind).name;
+asio::awaitable<Result<store::Revision>> ResourceService::apply_once(Intent intent,
+                                                                     const v1::Resource* resource) {
+  if (intent.request.id.empty()) co_return co_await apply(intent, resource);
+  CO_TRY(std::optional<store::Revision> before, co_await records_.find(intent.request));
+  if (!before) {
+    const Result<store::Revision> applied = co_await apply(intent, resource);
+    if (applied.ok() || absl::IsUnavailable(applied.status())) co_return applied;
+    // What stood in its way may be its twin, applied meanwhile by this or another controller.
+    CO_TRY(before, co_await records_.find(intent.request));
+    if (!before) co_return applied.status();
+  }
+  stats_.repeated += 1;
+  co_return *before;
+}
+
+asio::awaitable<Result<store::Revision>> ResourceService::apply(Intent& intent,
+                                                                const v1::Resource* resource) {
+  if (intent.operation.precondition != Precondition::Absent) {
+    CO_TRY_OK(co_await allow_change(intent));
+  }
+  if (resource != nullptr) {
+    v1::Resource whole = *resource;
+    CO_TRY_OK(co_await keep_secrets(intent, whole));
+    intent.operation.value = whole.SerializeAsString();
+  }
+  co_return co_await commit(intent);
+}
+
+asio::awaitable<Result<store::Revision>> ResourceService::commit(Intent& intent) {
+  const std::string_view kind = resource::info(intent.key.kind).name;
   std::vector<Operation> operations;
-  operations.push_back(std::move(operation));
+  operations.push_back(std::move(intent.operation));
+  if (!intent.request.id.empty()) operations.push_back(records_.record_of(intent.request));
   const Result<store::Revision> revision = co_await store_.commit(std::move(operations));
-  if (!revision.ok()) co_return in_resource_words(revision.status(), kind, key.name);
-  audit_.change(record_of(caller, verb, fmt::format("{}/{}", kind, key.name)));
+  identity::AuditRecord line =
+      record_of(intent.caller, intent.verb, fmt::format("{}/{}", kind, intent.key.name));
+  if (may_have_been_applied(revision.status())) line.code = "HF1021";
+  if (revision.ok() || !line.code.empty()) audit_.change(std::move(line));
+  if (!revision.ok()) co_return in_resource_words(revision.status(), kind, intent.key.name);
   co_return *revision;
 }
 
 asio::awaitable<Result<v1::DeleteResponse>> ResourceService::remove(Caller caller,
                                                                     v1::DeleteRequest request) {
   CO_TRY(const resource::Kind kind, known_kind(request.kind()));
-  const resource::StoreKey key{kind, request.name()};
-  Operation operation;
-  operation.type = Operation::Type::Delete;
   CO_TRY_OK(gate_.allow(caller, v1::VERB_DELETE, kind, request.name()).status());
-  CO_TRY(operation.key, key_of(request.kind(), request.name()));
-  operation.precondition = request.revision() != 0 ? Precondition::Revision : Precondition::Present;
-  operation.revision = request.revision();
-  CO_TRY_OK(co_await allow_change(caller, v1::VERB_DELETE, operation, key));
-  CO_TRY(const store::Revision revision,
-         co_await commit(std::move(caller), "delete", std::move(operation), key));
+  CO_TRY(MarkedRequest marked, mark_request(caller, "delete", request.request_id(), request));
+  Intent intent{.caller = std::move(caller),
+                .verb = "delete",
+                .key = {kind, request.name()},
+                .request = std::move(marked)};
+  CO_TRY(intent.operation.key, key_of(request.kind(), request.name()));
+  intent.operation.type = Operation::Type::Delete;
+  intent.operation.precondition =
+      request.revision() != 0 ? Precondition::Revision : Precondition::Present;
+  intent.operation.revision = request.revision();
+  CO_TRY(const store::Revision revision, co_await apply_once(std::move(intent), nullptr));
   v1::DeleteResponse response;
   response.set_revision(revision);
   co_return response;

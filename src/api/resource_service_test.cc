@@ -83,7 +83,7 @@ class ResourceServiceTest : public testing::Test {
   FaultyStore store_{memory_};
   std::unique_ptr<AuditService> audit_ = *AuditService::open({}, clock_);
   Gate gate_{clock_, *audit_, {}};
-  ResourceService service_{store_, gate_, *audit_, {}};
+  ResourceService service_{{store_, gate_, *audit_, clock_}, {}};
 };
 
 TEST_F(ResourceServiceTest, WhatMatchesMayBeWritten) {

@@ -8,7 +8,6 @@
 
 #include "api/watch_access.h"
 #include "base/check.h"
-#include "base/reason.h"
 #include "rpc/status.h"
 
 namespace holdfast::api {
@@ -62,8 +61,8 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
   bool writing = false;
   bool finished = false;
   grpc::ByteBuffer buffer;
-  WallTime expires{};  // of the caller's certificate
   AdmittedWatch admitted;
+  Lawful lawful;
 
  private:
   WatchStreams& owner_;
@@ -106,9 +105,11 @@ void WatchStreams::start(std::unique_ptr<Stream> owned, const Result<events::Wat
   if (!asked.ok()) return finish(stream, asked.status());
   const Result<events::WatchRequest> request = authorise_watch(gate_, *caller, *asked);
   if (!request.ok()) return finish(stream, request.status());
-  stream.expires = caller->expires;
   stream.admitted.asked = *asked;
   stream.admitted.allowed = request->kinds;
+  stream.lawful = {.expires = expiry_of(*caller), .still_allowed = [this, &stream] {
+                     return still_allowed(gate_, stream.admitted);
+                   }};
   // A client may know of a revision before its event comes by here.
   if (request->after_revision <= fan_out_.latest()) return add(stream, *request);
   stream.starting = true;
@@ -199,18 +200,11 @@ void WatchStreams::finish(Stream& stream, const Status& status) {
 }
 
 void WatchStreams::end_unlawful() {
-  const bool changed = gate_.version() != checked_version_;
-  checked_version_ = gate_.version();
-  const WallTime now = clock_.wall_now();
+  const bool changed = gate_changes_.take();
   for (const auto& [stream, owned] : streams_) {
-    if (stream->finished || stream->starting || stream->admitted.presented.local) continue;
-    if (stream->expires <= now) {
-      finish(*stream, coded(absl::StatusCode::kUnauthenticated, "HF5003",
-                            "the certificate has expired; renew it and watch again"));
-    } else if (changed) {
-      const Status still = still_allowed(gate_, stream->admitted);
-      if (!still.ok()) finish(*stream, still);
-    }
+    if (stream->finished || stream->starting) continue;
+    const Status verdict = stream->lawful.verdict(changed, clock_.wall_now());
+    if (!verdict.ok()) finish(*stream, verdict);
   }
 }
 

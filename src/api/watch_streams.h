@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "api/gate.h"
+#include "api/lawful.h"
 #include "base/clock.h"
 #include "events/fan_out.h"
 #include "events/pace.h"
@@ -85,7 +86,7 @@ class WatchStreams {
   bool round_is_set_ = false;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
   std::unordered_map<events::WatcherId, Stream*> by_watcher_;
-  uint64_t checked_version_ = 0;  // of the gate
+  GateChanges gate_changes_{gate_};
   bool shut_down_ = false;
   net::TaskGroup starting_;
 };

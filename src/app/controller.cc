@@ -91,7 +91,7 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       health_(options_.health),
       fan_out_(options_.fan_out, api::every_kind()),
       gate_(clock_, *audit_, options_.gate),
-      resources_(*store_, gate_, *audit_, options_.resource_limits),
+      resources_({*store_, gate_, *audit_, clock_}, options_.resource_limits),
       watches_(loop_, {*store_, fan_out_, gate_, clock_}, options_.watches),
       health_streams_(loop_, gate_, {}),
       feed_(*store_, fan_out_, clock_,
@@ -277,8 +277,7 @@ asio::awaitable<void> Controller::tick() {
     update_metrics();
     audit_->on_tick();
     authority_.on_tick();
-    web_.end_unlawful(gate_.version() != checked_version_);
-    checked_version_ = gate_.version();
+    web_.end_unlawful(gate_changes_.take());
     watches_.end_unlawful();
     health_streams_.end_unlawful(clock_.wall_now());
     report("audit", audit_->status());

@@ -18,6 +18,7 @@
 #include "api/grpc_server.h"
 #include "api/health_streams.h"
 #include "api/identity_service.h"
+#include "api/lawful.h"
 #include "api/node_service.h"
 #include "api/presence_service.h"
 #include "api/resource_service.h"
@@ -102,8 +103,8 @@ class Controller {
   std::list<api::FollowService> follows_;
   Status identity_written_;
   Status expiry_failure_;
-  bool fed_ = false;              // the feed has run
-  uint64_t checked_version_ = 0;  // of the gate, by watches over HTTP
+  bool fed_ = false;                      // the feed has run
+  api::GateChanges gate_changes_{gate_};  // for watches over HTTP
   bool stopping_ = false;
   metrics::Registry registry_;
   web::WebServer web_;

@@ -98,6 +98,9 @@ void Controller::update_metrics() {
         audit_->stats().lost);
   count("holdfast_requests_denied_total", "Requests refused by identity or permission.",
         audit_->stats().refusals);
+  count("holdfast_requests_repeated_total",
+        "Writes sent again with their request id and answered without being applied again.",
+        resources_.stats().repeated);
   count("holdfast_events_total", "Events handed to the fan-out.", fan_out_.stats().events);
   count("holdfast_watch_messages_total", "Messages delivered to watchers.",
         fan_out_.stats().messages_taken);

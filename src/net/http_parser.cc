@@ -14,8 +14,8 @@ namespace {
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-constexpr http::field kKept[] = {http::field::content_type, http::field::if_match};
-constexpr std::string_view kLastEventId = "last-event-id";
+constexpr std::string_view kKept[] = {"content-type", "idempotency-key", "if-match",
+                                      "last-event-id"};
 
 // A body as text. Beast's own makes room for all that the header promises, before it comes.
 struct TextBody {
@@ -159,8 +159,7 @@ Status HttpParser::take(HttpRequest& request) {
   for (const auto& field : parsed) {
     const std::string name = absl::AsciiStrToLower(
         absl::string_view(field.name_string().data(), field.name_string().size()));
-    const bool kept =
-        name == kLastEventId || std::ranges::find(kKept, field.name()) != std::end(kKept);
+    const bool kept = std::ranges::find(kKept, name) != std::end(kKept);
     if (kept) request.headers[name] = to_std(field.value());
   }
   request.body = std::move(parsed.body());

@@ -16,11 +16,6 @@ api::Presented presented_by(const net::HttpRequest& request) {
           .local = request.peer.local};
 }
 
-std::optional<WallTime> expiry_of(const api::Caller& caller) {
-  if (caller.expires == WallTime{}) return std::nullopt;  // whoever has no certificate
-  return caller.expires;
-}
-
 // Holdfast-Source: cache, stale or upstream; Holdfast-Stale: how old a stale answer is, in seconds.
 template <typename T>
 net::HttpResponse with_source(net::HttpResponse response, const Sourced<T>& read) {
@@ -132,7 +127,7 @@ ApiHandler::Answer ApiHandler::watch(const net::HttpRequest& request, api::Calle
   if (request.method == "HEAD") co_return net::HttpResponse{.content_type = "text/event-stream"};
   api::AdmittedWatch admitted{
       .presented = presented_by(request), .asked = wanted, .allowed = allowed.kinds};
-  co_return watches_.open(allowed, {.expires = expiry_of(caller),
+  co_return watches_.open(allowed, {.expires = api::expiry_of(caller),
                                     .still_allowed = [this, admitted = std::move(admitted)] {
                                       return backend_.still_allowed(admitted);
                                     }});

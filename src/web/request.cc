@@ -64,6 +64,15 @@ Result<std::optional<int64_t>> if_match(const net::HttpRequest& request) {
   return revision;
 }
 
+// In quotes or without; empty if there is none. What it may be is the API's to say.
+std::string idempotency_key(const net::HttpRequest& request) {
+  string_view text = header(request, "idempotency-key");
+  if (text.size() >= 2 && text.starts_with('"') && text.ends_with('"')) {
+    text = text.substr(1, text.size() - 2);
+  }
+  return std::string(text);
+}
+
 string_view media_type(string_view content_type) {
   const absl::string_view whole(content_type.data(), content_type.size());
   const absl::string_view type = absl::StripAsciiWhitespace(whole.substr(0, whole.find(';')));
@@ -126,6 +135,7 @@ Result<v1::DeleteRequest> delete_request(const Route& route, const net::HttpRequ
   out.set_name(route.name);
   TRY(const std::optional<int64_t> matched, if_match(request));
   out.set_revision(matched.value_or(0));
+  out.set_request_id(idempotency_key(request));
   for (const auto& [name, value] : request.target.query) {
     if (name != "revision") return unknown_parameter(name);
     TRY(const int64_t revision, number<int64_t>(name, value));
@@ -194,6 +204,7 @@ Result<Write> write_request(const Route& route, const net::HttpRequest& request)
   Write write;
   write.must_exist = matched.has_value() || metadata.revision() != 0;
   *write.request.mutable_resource() = std::move(resource);
+  write.request.set_request_id(idempotency_key(request));
   return write;
 }
 

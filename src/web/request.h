@@ -13,7 +13,7 @@ namespace holdfast::web {
 
 // ?page_size=N&page_token=T&label=k=v&label=...
 Result<v1::ListRequest> list_request(const Route& route, const net::HttpRequest& request);
-// ?revision=N, or If-Match.
+// ?revision=N, or If-Match. Idempotency-Key is its request_id.
 Result<v1::DeleteRequest> delete_request(const Route& route, const net::HttpRequest& request);
 // ?kind=a&kind=b&name=N&label=k=v&after=REV&partial=1; name and labels are for every kind.
 // Last-Event-ID, which a browser sends when it connects again, counts instead of `after`.
@@ -27,7 +27,7 @@ struct Write {
   bool must_exist = false;
 };
 // The one resource in the body, JSON or YAML as Content-Type says, of the route's kind and name.
-// A revision in If-Match or in its metadata makes it an update.
+// A revision in If-Match or in its metadata makes it an update. Idempotency-Key is its request_id.
 Result<Write> write_request(const Route& route, const net::HttpRequest& request);
 
 // Whether the body is in a form we read. A page elsewhere on the web can make a browser send

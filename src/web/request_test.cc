@@ -56,6 +56,19 @@ TEST(Request, ADeleteMayNameTheRevision) {
   EXPECT_FALSE(delete_request(kWeb, asking("/v1/service/web?revision=-7")).ok());
 }
 
+TEST(Request, AnIdempotencyKeyIsTheIdOfAWrite) {
+  net::HttpRequest bare = writing(kBody);
+  EXPECT_EQ(write_request(kWeb, bare)->request.request_id(), "");
+  bare.headers["idempotency-key"] = "0123456789abcdef";
+  net::HttpRequest quoted = writing(kBody);
+  quoted.headers["idempotency-key"] = "\"0123456789abcdef\"";
+
+  EXPECT_EQ(write_request(kWeb, bare)->request.request_id(), "0123456789abcdef");
+  EXPECT_EQ(write_request(kWeb, quoted)->request.request_id(), "0123456789abcdef");
+  quoted.target = net::parse_target("/v1/service/web").value();
+  EXPECT_EQ(delete_request(kWeb, quoted)->request_id(), "0123456789abcdef");
+}
+
 TEST(Request, AWatchNamesItsKindsAndResumesWhereTheReaderWas) {
   net::HttpRequest request =
       asking("/v1/watch?kind=svc&kind=unheard-of&label=a=1&after=5&partial=1");

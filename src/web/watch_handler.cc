@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/reason.h"
 #include "net/task_group.h"
 #include "web/sse.h"
 
@@ -16,17 +15,12 @@ namespace {
 
 constexpr size_t kFormattedKept = 8;
 
-Status expired() {
-  return coded(absl::StatusCode::kUnauthenticated, "HF5003",
-               "the certificate of this watch has expired; renew it and resume");
-}
-
 }  // namespace
 
 // Shared by the response that carries it: a response that is never sent still gives it back.
 class WatchHandler::Watcher {
  public:
-  Watcher(WatchHandler& owner, events::WatcherId id, Lawful lawful)
+  Watcher(WatchHandler& owner, events::WatcherId id, api::Lawful lawful)
       : owner_(owner), id_(id), lawful_(std::move(lawful)), woken_(owner.loop_) {
     owner_.watchers_.emplace(id, this);
     owner_.count_.add(1);
@@ -52,19 +46,17 @@ class WatchHandler::Watcher {
     co_return std::exchange(due_, false);
   }
   events::WatcherId id() const { return id_; }
-  bool has_expired(WallTime now) const { return lawful_.expires && now >= *lawful_.expires; }
   // Why it has to end; OK if it has not.
   const Status& verdict() const { return verdict_; }
   void judge(bool changed, WallTime now) {
-    if (has_expired(now)) verdict_ = expired();
-    if (verdict_.ok() && changed) verdict_ = lawful_.still_allowed();
+    if (verdict_.ok()) verdict_ = lawful_.verdict(changed, now);
     if (!verdict_.ok()) wake();
   }
 
  private:
   WatchHandler& owner_;
   events::WatcherId id_;
-  Lawful lawful_;
+  api::Lawful lawful_;
   Status verdict_;
   asio::steady_timer woken_;
   bool due_ = false;
@@ -89,7 +81,8 @@ WatchHandler::~WatchHandler() {
   HF_CHECK(watchers_.empty(), "watches end before their handler");
 }
 
-Result<net::HttpResponse> WatchHandler::open(const events::WatchRequest& request, Lawful lawful) {
+Result<net::HttpResponse> WatchHandler::open(const events::WatchRequest& request,
+                                             api::Lawful lawful) {
   if (shut_down_) return *shut_down_;
   if (watchers_.size() >= options_.max_watchers) {
     refused_.add();
@@ -114,7 +107,7 @@ asio::awaitable<Status> WatchHandler::send_due(Watcher& watcher, net::HttpSink& 
   const Status gone = absl::CancelledError("the watcher is gone");
   for (;;) {
     if (shut_down_) co_return *shut_down_;
-    if (watcher.has_expired(clock_.wall_now())) co_return expired();
+    watcher.judge(false, clock_.wall_now());
     if (!watcher.verdict().ok()) co_return watcher.verdict();
     const events::Taken taken = fan_out_.take(watcher.id());
     if (const auto* closed = std::get_if<events::Closed>(&taken)) co_return closed->why;

@@ -9,13 +9,13 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "api/lawful.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "events/fan_out.h"
@@ -41,14 +41,9 @@ class WatchHandler {
   // Requires: every stream it gave out has ended.
   ~WatchHandler();
 
-  // Until when, and as long as what, a watch goes on.
-  struct Lawful {
-    std::optional<WallTime> expires{};      // of the caller's identity, if it has one
-    std::function<Status()> still_allowed;  // asked when permissions may have changed
-  };
   // The response that streams it; fails as FanOut::add() does. Requires: the caller may watch all
   // of `request`.
-  Result<net::HttpResponse> open(const events::WatchRequest& request, Lawful lawful);
+  Result<net::HttpResponse> open(const events::WatchRequest& request, api::Lawful lawful);
   // Ends the watches whose identity has expired, and, if permissions `changed`, those that are no
   // longer allowed.
   void end_unlawful(bool changed);
