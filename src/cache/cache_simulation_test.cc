@@ -513,7 +513,7 @@ class Simulation {
   std::map<std::string, uint64_t> seen_;
 };
 
-constexpr int kSteps = 130;
+constexpr int kSteps = 100;
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);

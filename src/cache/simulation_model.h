@@ -178,7 +178,7 @@ class StreamCheck {
 
 // What one cache, in one life, has shown of each name. Its states, in the order in which they were
 // shown, are states the model went through, in the model's order; and none is older than the
-// revision up to which the cache says that the table is whole.
+// revision up to which the cache says that the table is whole, or that the name's page was read.
 class TableCheck {
  public:
   explicit TableCheck(const Model& model) : model_(model) {}
@@ -189,8 +189,9 @@ class TableCheck {
       const v1::Resource* found = view.items.find(name);
       const int64_t shown = found == nullptr ? 0 : found->metadata().revision();
       int64_t& low = low_[{kind, name}];
+      const int64_t paged = view.ahead ? view.ahead->at(name) : 0;
       const std::optional<int64_t> when =
-          model_.when({kind, name}, shown, std::max(low, view.revision));
+          model_.when({kind, name}, shown, std::max({low, view.revision, paged}));
       ASSERT_TRUE(when.has_value())
           << kind_name(kind) << " " << name << " is shown at " << shown << ", whole up to "
           << view.revision << ", was known at " << low;
