@@ -24,6 +24,8 @@
 namespace holdfast::test {
 namespace {
 
+namespace asio = boost::asio;
+
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
