@@ -28,8 +28,8 @@ struct HttpRequest {
   HttpPeer peer{};
   std::string method{};  // as sent: "GET"
   HttpTarget target{};
-  // Content-Type, Idempotency-Key, If-Match and Last-Event-ID, by their names in lower case; the rest
-  // is not kept.
+  // Content-Type, Idempotency-Key, If-Match and Last-Event-ID, by their names in lower case; the
+  // rest is not kept.
   std::map<std::string, std::string> headers{};
   std::string body{};
 };
