@@ -1,7 +1,6 @@
 #include "cache/table_memory.h"
 
 #include <sanitizer/asan_interface.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,8 +12,9 @@ namespace holdfast::cache {
 namespace {
 
 constexpr size_t kFirstBlock = 512;
-// What the system can map as one page, if it wants to.
-constexpr size_t kLargestBlock = size_t{2} << 20;
+// Huge pages are not asked for: to make one the system moves pages that readers look at, and they
+// wait meanwhile.
+constexpr size_t kLargestBlock = size_t{256} << 10;
 
 size_t round_up(size_t bytes, size_t grain) {
   return (bytes + grain - 1) / grain * grain;
@@ -57,10 +57,8 @@ void TableMemory::free(void* space, size_t bytes) {
 // What is left of the block before it is too small for anybody, and forgotten.
 void TableMemory::add_block() {
   block_bytes_ = std::clamp(block_bytes_ * 2, std::max(kFirstBlock, kLargestPiece), kLargestBlock);
-  const bool is_large = block_bytes_ == kLargestBlock;
-  void* block = std::aligned_alloc(is_large ? kLargestBlock : kGrain, block_bytes_);
+  void* block = std::malloc(block_bytes_);
   HF_CHECK(block != nullptr, "there is memory");
-  if (is_large) madvise(block, block_bytes_, MADV_HUGEPAGE);
   ASAN_POISON_MEMORY_REGION(block, block_bytes_);
   blocks_.push_back(block);
   unused_ = static_cast<char*>(block);
