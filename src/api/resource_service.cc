@@ -134,6 +134,7 @@ asio::awaitable<Result<v1::ListResponse>> ResourceService::list(Caller caller,
   if (more) {
     position.revision = response.revision();
     response.set_next_page_token(to_text(position));
+    response.set_up_to(position.last_name);
   }
   co_return response;
 }

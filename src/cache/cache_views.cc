@@ -14,7 +14,7 @@
 namespace holdfast::cache {
 namespace {
 
-constexpr size_t kReclaimedAtOnce = 4'096;
+constexpr size_t kReclaimedAtOnce = 512;
 constexpr Duration kReclaimSoon = std::chrono::milliseconds(1);
 constexpr Duration kReclaimLater = std::chrono::milliseconds(100);
 

@@ -38,6 +38,7 @@ RepeatedCall::Next RepeatedCall::next(uint64_t picked, Time now) {
   out.done = answer_.has_value() || now >= deadline_;
   if (out.done) return out;
   out.doubt = due_doubt(picked, now);
+  if (!out.doubt) out.too_slow = due_too_slow(now);
   if (may_start(picked, now)) {
     attempts_.push_back({.connection = picked, .started = now});
     out.start = picked;
@@ -70,6 +71,18 @@ std::optional<uint64_t> RepeatedCall::due_doubt(uint64_t picked, Time now) {
   return 0;
 }
 
+// A call that is sent once gains nothing from another connection.
+std::optional<uint64_t> RepeatedCall::due_too_slow(Time now) {
+  if (options_.repeat == Repeat::Never) return std::nullopt;
+  for (Attempt& attempt : attempts_) {
+    if (!attempt.running || attempt.too_slow) continue;
+    if (now < attempt.started + 2 * options_.unanswered_after) continue;
+    attempt.too_slow = true;
+    return attempt.connection;
+  }
+  return std::nullopt;
+}
+
 bool RepeatedCall::on_ended(size_t attempt, AttemptEnd end, Time now) {
   HF_CHECK(attempt < attempts_.size(), "an attempt was started before it ends");
   attempts_[attempt].running = false;
@@ -96,8 +109,9 @@ Time RepeatedCall::wake_at(Time now) const {
   consider(retry_at_);
   consider(waiting_at_);
   for (const Attempt& attempt : attempts_) {
-    if (!attempt.running || attempt.doubted) continue;
-    first = std::min(first, attempt.started + options_.unanswered_after);
+    if (!attempt.running) continue;
+    if (!attempt.doubted) first = std::min(first, attempt.started + options_.unanswered_after);
+    consider(attempt.started + 2 * options_.unanswered_after);
   }
   return first;
 }

@@ -44,6 +44,8 @@ class RepeatedCall {
   struct Next {
     std::optional<uint64_t> start{};  // a new attempt on this connection; they count from zero
     std::optional<uint64_t> doubt{};  // tell the core; zero: nothing to send it on
+    // Silent for twice as long: whether alive or not, its server does not get this done.
+    std::optional<uint64_t> too_slow{};
     bool done = false;
     Time wake_at{};
   };
@@ -65,9 +67,11 @@ class RepeatedCall {
     Time started{};
     bool running = true;
     bool doubted = false;
+    bool too_slow = false;
   };
   bool may_start(uint64_t picked, Time now) const;
   std::optional<uint64_t> due_doubt(uint64_t picked, Time now);
+  std::optional<uint64_t> due_too_slow(Time now);
   Time wake_at(Time now) const;
 
   RepeatOptions options_;

@@ -114,6 +114,29 @@ TEST_F(RepeatTest, ASilentConnectionIsDoubtedOnce) {
   EXPECT_FALSE(call.next(7, now_).doubt);
 }
 
+TEST_F(RepeatTest, AServerThatIsAliveButTooSlowIsReportedOnce) {
+  RepeatedCall call = make(Repeat::Safe);
+  call.next(7, now_);
+  now_ += 1s;
+  call.next(7, now_);
+
+  EXPECT_EQ(call.next(7, now_).wake_at, now_ + 1s);
+  now_ += 1s;
+
+  EXPECT_EQ(call.next(7, now_).too_slow, 7u);
+  EXPECT_FALSE(call.next(7, now_).too_slow);
+  EXPECT_EQ(call.next(8, now_).start, 8u) << "beside it, once there is another";
+}
+
+TEST_F(RepeatTest, WhatIsSentOnceCallsNobodyTooSlow) {
+  RepeatedCall call = make(Repeat::Never);
+  call.next(7, now_);
+  now_ += 3s;
+
+  EXPECT_EQ(call.next(7, now_).doubt, 7u);
+  EXPECT_FALSE(call.next(7, now_).too_slow);
+}
+
 TEST_F(RepeatTest, NothingToSendItOnIsDoubtedAgainAndAgain) {
   RepeatedCall call = make(Repeat::Never);
   EXPECT_FALSE(call.next(0, now_).doubt);
