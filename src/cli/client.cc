@@ -131,15 +131,16 @@ asio::awaitable<bool> Client::nobody_listens() const {
   co_return waited;
 }
 
-asio::awaitable<Result<Duration>> Client::reach() {
+asio::awaitable<Result<Client::Reached>> Client::reach() {
   using namespace asio::experimental::awaitable_operators;
   const Time start = clock_.now();
   if (link_.picked() == nullptr) {
     co_await (net::ending_by_value(link_.wait_picked(options_.timeout)) ||
               net::ending_by_value(nobody_listens()));
   }
-  if (link_.picked() != nullptr) {
-    co_return std::max<Duration>(start + options_.timeout - clock_.now(), milliseconds(1));
+  if (rpc::Pinned picked = link_.picked()) {
+    const Duration left = start + options_.timeout - clock_.now();
+    co_return Reached{std::move(picked), std::max<Duration>(left, milliseconds(1))};
   }
   if (is_silence(link_.last_failure())) co_return absl::DeadlineExceededError("no connection");
   co_return absl::UnavailableError(link_.last_failure());
@@ -174,13 +175,12 @@ Result<v1::GetStatusResponse> Client::status() {
 
 Status Client::watch(const v1::WatchRequest& request,
                      const std::function<bool(const v1::Event&)>& on_event) {
-  TRY(const Duration begin_within, run(reach()));
-  const rpc::Pinned pinned = link_.picked();
-  const auto stub = v1::Events::NewStub(pinned->channel);
+  TRY(const Reached reached, run(reach()));
+  const auto stub = v1::Events::NewStub(reached.connection->channel);
   rpc::ServerStream<v1::WatchResponse> stream(loop_.get_executor());
   stream.start(*stub->async(), &EventCalls::Watch, request, {.timeout = Duration::zero()});
-  const Time late_at = clock_.now() + begin_within;
-  std::optional<v1::WatchResponse> response = run(read_within(begin_within, stream));
+  const Time late_at = clock_.now() + reached.left;
+  std::optional<v1::WatchResponse> response = run(read_within(reached.left, stream));
   if (!response && clock_.now() >= late_at) {
     return absl::DeadlineExceededError("the watch did not begin");
   }

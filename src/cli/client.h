@@ -81,6 +81,11 @@ class Client {
   const std::string& server() const { return options_.server; }
 
  private:
+  struct Reached {
+    rpc::Pinned connection;  // never null; by the time it is looked at another may be picked
+    Duration left;           // of a call's time
+  };
+
   // Runs the loop until the task is done. Not from within the loop.
   template <typename T>
   T run(asio::awaitable<T> task) {
@@ -99,13 +104,13 @@ class Client {
                             grpc::ClientContext*, const Request*, Response*,
                             std::function<void(grpc::Status)>),
                         const std::type_identity_t<Request>& request, rpc::Repeat repeat) {
-    TRY(const Duration left, run(reach()));
-    return run(link_.call<Service>(method, request, {.timeout = left, .repeat = repeat}));
+    TRY(const Reached reached, run(reach()));
+    return run(link_.call<Service>(method, request, {.timeout = reached.left, .repeat = repeat}));
   }
 
-  // Returns once a connection is picked, with what is left of a call's time. kUnavailable as soon
-  // as nobody listens at any address, kDeadlineExceeded if somebody may but does not answer.
-  asio::awaitable<Result<Duration>> reach();
+  // Waits until a connection is picked. kUnavailable as soon as nobody listens at any address,
+  // kDeadlineExceeded if somebody may but does not answer.
+  asio::awaitable<Result<Reached>> reach();
   asio::awaitable<bool> nobody_listens() const;
 
   ClientOptions options_;
