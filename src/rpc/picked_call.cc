@@ -93,7 +93,8 @@ PickHealthyService::attempt_until_answered(const StartAttempt& start, const Pick
     if (next.start) start_attempt(running, start, options);
     if (next.doubt) carry_out(core_.on_unanswered(*next.doubt, now));
     if (next.too_slow) carry_out(core_.on_unavailable(*next.too_slow, now));
-    if (!next.start && !next.doubt && !next.too_slow) co_await running.ends.wait(next.wake_at - now);
+    if (!next.start && !next.doubt && !next.too_slow)
+      co_await running.ends.wait(next.wake_at - now);
   }
   CO_TRY_OK(outcome(running, options));
   co_return running.attempts[*running.call.answer()].attempt.in_flight;
