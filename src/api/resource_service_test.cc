@@ -115,7 +115,7 @@ TEST_F(ResourceServiceTest, EveryPageSaysWhenItWasRead) {
   EXPECT_EQ(first->page_revision(), first->revision());
   EXPECT_EQ(second->page_revision(), first->page_revision() + 1);
   EXPECT_EQ(first->up_to(), first->resources(first->resources_size() - 1).metadata().name());
-  EXPECT_EQ(second->up_to(), "") << "the last page tells of all that follow";
+  EXPECT_EQ(second->up_to(), "b") << "there is a third";
   EXPECT_EQ(second->revision(), first->revision()) << "of the whole listing";
 }
 
