@@ -58,6 +58,7 @@ int main() {
   bench_memory();
   bench_first_readable();
   bench_reconnect();
+  bench_service();
   bench_reads();
   bench_swaps();
   return 0;

@@ -187,7 +187,8 @@ void print_rates(const char* structure, const Case& which, const std::vector<Rat
 void print_all(const std::map<Case, Rates>& results, double step) {
   std::printf(
       "\ngets by name of %d agents, millions/s, medians of %d interleaved rounds; \"visits\": the\n"
-      "CPU time of a get in dependent visits to a random line of 200 MB, which took %.0f ns each\n",
+      "CPU time of a get in dependent visits to a random line of 200 MB, which took %.0f ns each.\n"
+      "The bars are about \"all\": the field is what a get is for, the entry is the lookup alone\n",
       kAgents, kRounds, step * 1e9);
   std::printf("%-6s %-4s %7s  %-28s %9s %9s %9s %7s %7s\n", "read", "of", "threads", "", "by wall",
               "a core", "at best", "ns", "visits");

@@ -224,44 +224,5 @@ TEST(PublishedThreads, ReadersComeAndGoWhileTheWriterPublishes) {
   EXPECT_TRUE(published.reclaim().none());
 }
 
-// Says when it goes, so that a reader can tell though it must not look at it any more.
-struct Canary {
-  Canary(std::atomic<int>& newest_gone, int at) : gone(newest_gone), number(at) {}
-  ~Canary() { gone.store(number); }
-  std::atomic<int>& gone;
-  const int number;
-};
-
-// The only order that ThreadSanitizer cannot check is that of a reader's store to its slot and its
-// second look at what is current, a processor's store buffer between them. Here the writer frees at
-// once, and values go in the order of their numbers: none is gone that is looked at.
-TEST(PublishedThreads, NothingIsFreedInTheMomentAReaderTurnsToIt) {
-  constexpr int kValues = 200'000;
-  std::atomic<int> gone = -1;
-  std::atomic<int> wrong = 0;
-  std::atomic<bool> over = false;
-  Published<Canary> published(std::make_unique<Canary>(gone, 0), {.max_readers = 1});
-  std::latch begun(1);
-  std::jthread thread([&] {
-    Published<Canary>::Reader reader(published);
-    begun.count_down();
-    while (!over.load(std::memory_order_relaxed)) {
-      const auto guard = reader.read();
-      const int number = guard->number;
-      for (int look = 0; look < 8; ++look) wrong += gone.load() == number ? 1 : 0;
-    }
-  });
-  begun.wait();
-
-  for (int i = 1; i <= kValues; ++i) {
-    published.publish(std::make_unique<Canary>(gone, i));
-    published.reclaim();
-  }
-  over = true;
-  thread.join();
-
-  EXPECT_EQ(wrong, 0);
-}
-
 }  // namespace
 }  // namespace holdfast::cache
