@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "bars.h"
-#include "base/check.h"
 #include "base/clock.h"
 #include "cache/cache_service.h"
 #include "cache/fake_upstream_service.h"
@@ -19,8 +18,8 @@ namespace {
 
 namespace asio = boost::asio;
 using resource::Kind;
-constexpr int kReconnects = 100;
-constexpr double kLongest = 30;  // seconds for each step
+constexpr int kReconnects = 20;
+constexpr double kLongest = 5;  // seconds for each step
 
 class Whole {
  public:
@@ -43,14 +42,20 @@ class Whole {
     wait_until([&] { return cache_.stats().resumes > resumes && is_live(); });
     return thread_cpu_seconds() - start;
   }
-  void stop() { run(cache_.stop()); }
+  void stop() {
+    late_ = false;
+    run(cache_.stop());
+  }
   const cache::CacheStats& stats() const { return cache_.stats(); }
+  // Something has not come to pass in time; nothing is waited for any more.
+  bool is_late() const { return late_; }
 
  private:
   static cache::CacheServiceOptions options() {
     cache::CacheServiceOptions made;
     made.cache.kinds = {{.kind = Kind::Agent}};
     made.cache.page_size = kPageSize;
+    made.cache.max_backoff = std::chrono::milliseconds(4);  // waiting is not what is measured
     return made;
   }
   bool is_live() {
@@ -58,8 +63,8 @@ class Whole {
     return rows.size() == 1 && rows[0].source() == "cache" && rows[0].items() == kAgents;
   }
   void wait_until(const std::function<bool()>& condition) {
-    for (const double end = seconds() + kLongest; !condition();) {
-      HF_CHECK(seconds() < end, "it comes to pass");
+    for (const double end = seconds() + kLongest; !condition() && !late_;) {
+      late_ = seconds() > end;
       io_.restart();
       io_.run_one_for(std::chrono::milliseconds(10));
     }
@@ -70,6 +75,7 @@ class Whole {
     wait_until([&] { return done; });
   }
 
+  bool late_ = false;
   asio::io_context io_;
   SystemClock clock_;
   metrics::Registry registry_{{}};
@@ -85,12 +91,13 @@ void bench_service() {
   const cache::CacheStats before = whole.stats();
   std::vector<double> reconnects;
   for (int i = 0; i < kReconnects; ++i) reconnects.push_back(whole.reconnect());
-  HF_CHECK(whole.stats().pages == before.pages, "nothing is fetched");
+  const bool failed = whole.is_late() || whole.stats().pages != before.pages;
   std::printf("the whole service, names and empty agents, upstream included: CPU time, ms\n");
   std::printf("%-60s %9.3f\n", "from start() to all agents readable", loading * 1e3);
   std::printf("%-60s %9.3f\n", "a stream that ends and is resumed, nothing changed",
               median(reconnects) * 1e3);
-  bar_at_most("cache_service_reconnect_vs_load", median(reconnects) / loading, 0.01);
+  if (failed) std::printf("this failed: it took too long, or pages were fetched again\n");
+  bar_at_most("cache_service_reconnect_vs_load", failed ? 1 : median(reconnects) / loading, 0.01);
   whole.stop();
 }
 

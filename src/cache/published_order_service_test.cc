@@ -1,14 +1,14 @@
 // The one order in published.h that ThreadSanitizer does not check: that of a reader's store to its
 // slot and its second look at what is current. Between them is the processor's store buffer, which
 // only code at full speed gets ahead of. This file is therefore optimised and without sanitizers.
-#include "cache/published.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <latch>
 #include <memory>
 #include <thread>
+
+#include "cache/published.h"
 
 namespace holdfast::cache {
 namespace {
