@@ -19,6 +19,12 @@ std::string agent_name(int index) {
   return fmt::format("edge-{:06}-{}", index, kZones[index % 4]);
 }
 
+// The agents of a small set lie anywhere among all, not beside each other.
+int scattered(int index) {
+  constexpr int64_t kPrime = 48'271;  // shares no factor with kAgents: no two become one
+  return static_cast<int>(index * kPrime % kAgents);
+}
+
 std::string pin(char digit) {
   return "sha256:" + std::string(64, digit);
 }
@@ -97,10 +103,11 @@ std::unique_ptr<cache::Snapshot> snapshot_of(cache::Table agents, uint64_t gener
   return snapshot;
 }
 
-Names::Names(uint64_t seed) : text_(kCount * kStride, ' ') {
+Names::Names(uint64_t seed, int among) : text_(kCount * kStride, ' ') {
   Rng rng(seed);
   for (size_t i = 0; i < kCount; ++i) {
-    const std::string name = agent_name(static_cast<int>(rng.below(kAgents)));
+    const std::string name =
+        agent_name(scattered(static_cast<int>(rng.below(static_cast<uint64_t>(among)))));
     HF_CHECK(name.size() <= kStride, "a name fits");
     name.copy(text_.data() + i * kStride, name.size());
     sizes_.push_back(static_cast<uint8_t>(name.size()));
@@ -122,10 +129,12 @@ double thread_cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
-int64_t voluntary_switches() {
+ThreadCounts thread_counts() {
   rusage usage{};
   HF_CHECK(getrusage(RUSAGE_THREAD, &usage) == 0, "a thread has a usage");
-  return usage.ru_nvcsw;
+  return {.gave_up = usage.ru_nvcsw,
+          .taken_away = usage.ru_nivcsw,
+          .faults = usage.ru_minflt + usage.ru_majflt};
 }
 
 }  // namespace holdfast::bench

@@ -27,10 +27,11 @@ std::vector<v1::ListResponse> decode(const std::vector<std::string>& encoded);
 cache::Table table_of(std::vector<v1::ListResponse>& pages);
 std::unique_ptr<cache::Snapshot> snapshot_of(cache::Table agents, uint64_t generation);
 
-// Names of agents drawn at random, one after the other in memory, so that asking costs little.
+// Names drawn at random of the first `among` of all agents, in an order of no meaning; one after
+// the other in memory, so that asking costs little.
 class Names {
  public:
-  explicit Names(uint64_t seed);
+  explicit Names(uint64_t seed, int among = kAgents);
   std::string_view operator[](uint64_t i) const;
 
  private:
@@ -42,7 +43,14 @@ class Names {
 
 double seconds();             // of a steady clock
 double thread_cpu_seconds();  // that this thread has run
-// How often this thread gave its processor up by itself, as one does that waits for a lock.
-int64_t voluntary_switches();
+// What the kernel has counted of this thread.
+struct ThreadCounts {
+  int64_t gave_up = 0;     // left its processor by itself, as one does that waits for a lock
+  int64_t taken_away = 0;  // had to leave it for another thread
+  int64_t faults = 0;      // needed a page that was not mapped, on disk or not
+
+  friend bool operator==(const ThreadCounts&, const ThreadCounts&) = default;
+};
+ThreadCounts thread_counts();
 
 }  // namespace holdfast::bench

@@ -14,7 +14,7 @@ namespace {
 
 using cache::CacheRig;
 using resource::Kind;
-constexpr int kRounds = 5;
+constexpr int kRounds = 3;
 constexpr int kReconnects = 200;
 constexpr size_t kSlice = 500;
 

@@ -5,7 +5,8 @@
 //
 // Readers have a slot each, on a cache line of its own, that says what they are looking at (a
 // hazard pointer). The writer frees what no slot names; nobody ever blocks. All order comes from
-// sequentially consistent atomics, not fences, so that ThreadSanitizer can follow it.
+// atomics, not fences, so that ThreadSanitizer can follow it; they are sequentially consistent
+// except where a comment says why less is enough.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +45,8 @@ class Published {
   // Gives `const T&` until it goes. Stays on its reader's thread.
   class Guard {
    public:
-    ~Guard() { slot_.seen.store(nullptr); }
+    // Who sees the slot empty sees that the reads are over; when it sees that does not matter.
+    ~Guard() { slot_.seen.store(nullptr, std::memory_order_release); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 

@@ -47,16 +47,24 @@ using Leaf = TableLeaf;
 constexpr unsigned kBits = 6;
 constexpr unsigned kHashBits = 64;
 
-// The pointers to its children follow it.
+// A leaf's body is known here too, so that a lookup can ask for leaf and body at once.
+struct Child {
+  Item* item;
+  const void* body;  // null for a node
+
+  Child(Item* any) : item(any), body(any->is_leaf ? static_cast<Leaf*>(any)->body : nullptr) {}
+};
+
+// Its children follow it.
 struct Node : Item {
   uint32_t count = 0;
   uint32_t capacity = 0;
   uint64_t bitmap = 0;
 
-  Item** slots() { return reinterpret_cast<Item**>(this + 1); }
-  Item* const* slots() const { return reinterpret_cast<Item* const*>(this + 1); }
-  std::span<Item*> children() { return {slots(), count}; }
-  std::span<Item* const> children() const { return {slots(), count}; }
+  Child* slots() { return reinterpret_cast<Child*>(this + 1); }
+  const Child* slots() const { return reinterpret_cast<const Child*>(this + 1); }
+  std::span<Child> children() { return {slots(), count}; }
+  std::span<const Child> children() const { return {slots(), count}; }
   bool is_bucket() const { return bitmap == 0; }
 };
 
@@ -69,7 +77,7 @@ uint32_t position(const Node& node, uint64_t bit) {
 }
 
 size_t bytes_of(const Node& node) {
-  return sizeof(Node) + node.capacity * sizeof(Item*);
+  return sizeof(Node) + node.capacity * sizeof(Child);
 }
 
 // Space is given out for four children at a time.
@@ -107,7 +115,7 @@ bool release(TableMemory& memory, Item* item, size_t& budget) {
   if (item->refs == 1 && !item->is_leaf) {
     auto* node = static_cast<Node*>(item);
     while (node->count > 0) {
-      if (!release(memory, node->slots()[node->count - 1], budget)) return false;
+      if (!release(memory, node->slots()[node->count - 1].item, budget)) return false;
       node->count -= 1;
       if (!node->is_bucket()) node->bitmap &= ~std::bit_floor(node->bitmap);
     }
@@ -130,7 +138,7 @@ Node* own(TableMemory& memory, Item* item) {
   Node* copy = make_node(memory, shared->count);
   copy->bitmap = shared->bitmap;
   std::ranges::copy(shared->children(), copy->slots());
-  for (Item* child : copy->children()) child->refs += 1;
+  for (const Child& child : copy->children()) child.item->refs += 1;
   shared->refs -= 1;
   return copy;
 }
@@ -144,7 +152,7 @@ Node* insert_child(TableMemory& memory, Node* node, uint32_t at, Item* child) {
     std::ranges::copy(node->children(), larger->slots());
     free_item(memory, std::exchange(node, larger));
   }
-  Item** slots = node->slots();
+  Child* slots = node->slots();
   std::copy_backward(slots + at, slots + node->count, slots + node->count + 1);
   slots[at] = child;
   node->count += 1;
@@ -175,7 +183,7 @@ Item* join(TableMemory& memory, Leaf* a, Leaf* b, unsigned shift) {
 uint32_t find_in_bucket(const Node& bucket, std::string_view name) {
   const auto children = bucket.children();
   const auto found = std::ranges::find_if(
-      children, [&](const Item* item) { return static_cast<const Leaf*>(item)->name() == name; });
+      children, [&](Child child) { return static_cast<const Leaf*>(child.item)->name() == name; });
   return static_cast<uint32_t>(found - children.begin());
 }
 
@@ -192,13 +200,13 @@ Item* put_leaf(TableMemory& memory, Item* item, Leaf* fresh, unsigned shift) {
   if (node->is_bucket()) {
     const uint32_t at = find_in_bucket(*node, fresh->name());
     if (at == node->count) return insert_child(memory, node, at, fresh);
-    release(memory, std::exchange(node->slots()[at], fresh));
+    release(memory, std::exchange(node->slots()[at], fresh).item);
     return node;
   }
   const uint64_t bit = bit_at(fresh->hash, shift);
   const uint32_t at = position(*node, bit);
   if ((node->bitmap & bit) != 0) {
-    node->slots()[at] = put_leaf(memory, node->slots()[at], fresh, shift + kBits);
+    node->slots()[at] = put_leaf(memory, node->slots()[at].item, fresh, shift + kBits);
     return node;
   }
   node = insert_child(memory, node, at, fresh);
@@ -215,32 +223,41 @@ Item* erase_leaf(TableMemory& memory, Item* item, const Leaf& gone, unsigned shi
   Node* node = own(memory, item);
   const uint64_t bit = node->is_bucket() ? 0 : bit_at(gone.hash, shift);
   const uint32_t at = bit == 0 ? find_in_bucket(*node, gone.name()) : position(*node, bit);
-  Item** slots = node->slots();
-  slots[at] = erase_leaf(memory, slots[at], gone, shift + kBits);
-  if (slots[at] == nullptr) {
+  Child* slots = node->slots();
+  if (Item* left = erase_leaf(memory, slots[at].item, gone, shift + kBits); left != nullptr) {
+    slots[at] = left;
+  } else {
     std::copy(slots + at + 1, slots + node->count, slots + at);
     node->count -= 1;
     node->bitmap &= ~bit;
   }
-  if (node->count != 1 || !slots[0]->is_leaf) return node;
-  Item* last = slots[0];
+  if (node->count != 1 || !slots[0].item->is_leaf) return node;
+  Item* last = slots[0].item;
   free_item(memory, node);
   return last;
 }
 
-// An item takes several cache lines, and where to look in it is known only when the first is here:
-// all are asked for at once.
-void ask_for(const Item* item) {
-  constexpr size_t kLine = 64, kLines = 4;
+// Where to look in an item is known only when its first cache line is here: all lines that a lookup
+// may need are asked for at once, those of the body too, which is what the caller reads next. The
+// strings that a message begins with are mostly allocated right behind it.
+template <size_t kLines>
+void ask_for(const void* start) {
+  constexpr size_t kLine = 64;
   for (size_t i = 0; i < kLines; ++i) {
-    __builtin_prefetch(reinterpret_cast<const char*>(item) + i * kLine);
+    __builtin_prefetch(static_cast<const char*>(start) + i * kLine);
   }
+}
+
+void ask_for(const Child& child) {
+  if (child.body == nullptr) return ask_for<7>(child.item);  // up to 26 children
+  ask_for<2>(child.item);
+  ask_for<4>(child.body);
 }
 
 bool visit_all(const Item& item, absl::FunctionRef<bool(const Shared&)> visit) {
   if (item.is_leaf) return visit(static_cast<const Leaf&>(item).resource);
   return std::ranges::all_of(static_cast<const Node&>(item).children(),
-                             [&](const Item* child) { return visit_all(*child, visit); });
+                             [&](const Child& child) { return visit_all(*child.item, visit); });
 }
 
 }  // namespace
@@ -301,19 +318,18 @@ bool Table::dismantle(size_t& budget) {
 
 const TableLeaf* Table::leaf(std::string_view name) const {
   const uint64_t hash = hash_(name);
-  uint64_t rest = hash;
   const Item* item = root_;
-  while (item != nullptr && !item->is_leaf) {
+  for (unsigned shift = 0; item != nullptr && !item->is_leaf; shift += kBits) {
     const auto& node = static_cast<const Node&>(*item);
     if (node.is_bucket()) {
       const uint32_t at = find_in_bucket(node, name);
-      return at == node.count ? nullptr : static_cast<const Leaf*>(node.slots()[at]);
+      return at == node.count ? nullptr : static_cast<const Leaf*>(node.slots()[at].item);
     }
-    const uint64_t bit = bit_at(rest, 0);
+    const uint64_t bit = bit_at(hash, shift);
     if ((node.bitmap & bit) == 0) return nullptr;
-    item = node.slots()[position(node, bit)];
-    ask_for(item);
-    rest >>= kBits;
+    const Child& child = node.slots()[position(node, bit)];
+    if (shift > 0) ask_for(child);  // what is right below the root, all lookups keep at hand
+    item = child.item;
   }
   const auto* found = static_cast<const Leaf*>(item);
   if (found == nullptr || found->hash != hash || found->name() != name) return nullptr;

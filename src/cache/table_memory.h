@@ -27,7 +27,7 @@ class TableMemory {
   static constexpr size_t kGrain = 16;
   // Beyond it, which only the longest names and hundreds of equal hashes reach, each piece is
   // allocated alone.
-  static constexpr size_t kLargestPiece = 640;
+  static constexpr size_t kLargestPiece = 1088;
   struct Free {
     Free* next;
   };
