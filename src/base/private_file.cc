@@ -101,10 +101,14 @@ Result<std::string> read_small_file(const std::string& path) {
 }
 
 Result<std::string> read_file(const std::string& path, size_t max_bytes) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Opening a pipe would wait for somebody to write to it.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return failed("cannot read", path);
   struct stat facts{};
   Status status = ::fstat(descriptor, &facts) != 0 ? failed("cannot read", path) : absl::OkStatus();
+  if (status.ok() && !S_ISREG(facts.st_mode)) {
+    status = absl::InvalidArgumentError(fmt::format("{} is not a file", quoted(path, 256)));
+  }
   if (status.ok() && static_cast<size_t>(facts.st_size) > max_bytes) {
     status = absl::InvalidArgumentError(
         fmt::format("{} is larger than {} bytes", quoted(path, 256), max_bytes));

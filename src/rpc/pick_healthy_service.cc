@@ -24,6 +24,8 @@ using pick::Discovery;
 // How often a channel that dials is asked how far it is.
 constexpr Duration kFirstDialPoll = std::chrono::milliseconds(1);
 constexpr Duration kDialPoll = std::chrono::milliseconds(10);
+// By then a channel that was told to dial is no longer idle, unless it was connected in between.
+constexpr Duration kIdleIsOver = std::chrono::milliseconds(200);
 constexpr Duration kWhyTimeout = std::chrono::milliseconds(250);
 constexpr size_t kMaxReasonBytes = 256;
 constexpr Duration kLongWait = std::chrono::hours(1);
@@ -223,11 +225,18 @@ asio::awaitable<void> PickHealthyService::follow(Pinned connection, Duration tim
 }
 
 asio::awaitable<bool> PickHealthyService::connect(const Connection& connection, Duration timeout) {
-  const Time deadline = clock_.now() + timeout;
+  const Time started = clock_.now();
+  const Time deadline = started + timeout;
+  // Asked once: a channel that was ready and is idle again would otherwise dial by itself.
+  connection.channel->GetState(true);
   for (Duration poll = kFirstDialPoll; clock_.now() < deadline;
        poll = std::min(poll * 2, kDialPoll)) {
-    const grpc_connectivity_state state = connection.channel->GetState(true);
+    const grpc_connectivity_state state = connection.channel->GetState(false);
     if (state == GRPC_CHANNEL_READY) co_return true;
+    if (state == GRPC_CHANNEL_IDLE && clock_.now() - started >= kIdleIsOver) {
+      last_failure_ = fmt::format("{}: it took the connection back at once", connection.address);
+      co_return false;
+    }
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) {
       // Only a call is told why; it fails at once.
       const auto why = co_await ask_for_config(connection, kWhyTimeout);

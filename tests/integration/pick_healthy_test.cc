@@ -9,7 +9,10 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 
 #include <optional>
 
@@ -60,6 +63,39 @@ class MutePort {
  private:
   int socket_ = ::socket(AF_INET, SOCK_STREAM, 0);
   std::string address_;
+};
+
+// A port that speaks just enough HTTP/2 to take every connection back: SETTINGS, then GOAWAY.
+class GoAwayPort {
+ public:
+  explicit GoAwayPort(asio::io_context& io) : acceptor_(io, {asio::ip::address_v4::loopback(), 0}) {
+    asio::co_spawn(io, accept(), asio::detached);
+  }
+  std::string address() const {
+    return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  }
+  uint64_t accepted() const { return accepted_; }
+  void close() {
+    acceptor_.close();
+    sockets_.clear();
+  }
+
+ private:
+  asio::awaitable<void> accept() {
+    constexpr std::string_view kHello("\0\0\0\4\0\0\0\0\0\0\0\10\7\0\0\0\0\0\0\0\0\0\0\0\0\0", 26);
+    for (;;) {
+      auto [error, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
+      if (error) co_return;
+      accepted_ += 1;
+      boost::system::error_code ignored;
+      asio::write(socket, asio::buffer(kHello), ignored);
+      sockets_.push_back(std::move(socket));
+    }
+  }
+
+  asio::ip::tcp::acceptor acceptor_;
+  std::vector<asio::ip::tcp::socket> sockets_;
+  uint64_t accepted_ = 0;
 };
 
 class PickHealthyTest : public testing::Test {
@@ -250,6 +286,16 @@ TEST_F(PickHealthyTest, AServerThatAcceptsAndNeverAnswersIsPassedBy) {
   start({mute.address(), mute.address(), other.address()});
 
   EXPECT_EQ(get(), "other");
+}
+
+TEST_F(PickHealthyTest, AServerThatTakesConnectionsBackIsDialledNoOftenerThanDecided) {
+  GoAwayPort port(io_);
+  start({port.address()});
+
+  EXPECT_TRUE(until([&] { return link_->stats().dialled >= 4; }));
+
+  EXPECT_LE(port.accepted(), link_->stats().dialled);
+  port.close();
 }
 
 TEST_F(PickHealthyTest, ACallMovesOnFromAServerThatFallsSilent) {
