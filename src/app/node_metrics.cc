@@ -29,6 +29,9 @@ void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
   metrics.set({"holdfast_link_last_recovery_seconds",
                "How long the last outage was, from an unusable connection to a usable one."},
               {}, seconds(link.last_recovery));
+  metrics.set({"holdfast_link_reconnect_interval_seconds",
+               "How often a good connection is replaced; 0 is never."},
+              {}, seconds(link.reconnect_interval));
   const node::NodeStats& stats = node.stats();
   count("holdfast_node_announcements_total", "Announcements taken by a controller.",
         stats.announced);

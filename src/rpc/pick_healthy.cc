@@ -82,10 +82,7 @@ Actions PickHealthy::on_connected(uint64_t connection, Time now) {
   return change(connection, now, [&](Child& child, Actions& out) {
     if (child.is_connected()) return;
     child.connected(now, out);
-    const Duration interval = shared_.options.reconnect_interval;
-    if (&child == active_.get() && interval > Duration::zero()) {
-      replace_at_ = now + interval + shared_.rng.below(interval / 10);
-    }
+    if (&child == active_.get()) arm_replace(now);
   });
 }
 
@@ -169,6 +166,16 @@ Result<Actions> PickHealthy::set_addresses(std::vector<std::string> addresses, T
   const bool gone = std::ranges::find(addresses_, active_->address()) == addresses_.end();
   if (gone && active_->is_connected()) replacing_ = true;
   settle(now, out);
+  return out;
+}
+
+Actions PickHealthy::set_reconnect_interval(Duration interval, Time now) {
+  Actions out;
+  if (closed_ || interval == shared_.options.reconnect_interval) return out;
+  shared_.options.reconnect_interval = interval;
+  replace_at_.reset();
+  const bool counts = active_ && active_->is_connected() && interval > Duration::zero();
+  if (counts) replace_at_ = now + shared_.rng.below(interval);
   return out;
 }
 

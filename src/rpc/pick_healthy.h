@@ -51,6 +51,10 @@ class PickHealthy {
   // kInvalidArgument if there is none. An active connection to an address that is gone is replaced.
   Result<pick::Actions> set_addresses(std::vector<std::string> addresses, Time now);
 
+  // How often a good connection is replaced; zero: never. The first time comes anywhere within the
+  // interval: many clients are told at once. What is said again changes nothing.
+  pick::Actions set_reconnect_interval(Duration interval, Time now);
+
   pick::Actions on_tick(Time now);
   std::optional<Time> next_deadline() const;
 
@@ -82,6 +86,7 @@ class PickHealthy {
   void timer_fired(Time now, pick::Actions& out);
   void arm_connect(Time now);
   void arm_reconnect(Time now);
+  void arm_replace(Time now);
   bool is_pressed() const;
   void arm_press(Time now);
   void press(Time now, pick::Actions& out);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "rpc/pick_healthy_harness.h"
 
 namespace holdfast::rpc::pick {
@@ -134,6 +136,54 @@ TEST(PickHealthyPlan, AGoodConnectionIsReplacedEveryInterval) {
     EXPECT_EQ(link.core.children(), 1u);
     active = next;
   }
+}
+
+TEST(PickHealthyPlan, AnIntervalThatIsSetLaterBeginsAnywhereWithinIt) {
+  std::set<Duration> waits;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Harness link({}, {"lb:1"}, seed);
+    link.bring_up(kPickFirst);
+
+    link.take(link.core.set_reconnect_interval(1h, link.now));
+
+    waits.insert(link.until_next_dial(2h));
+    EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
+    EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min)) << "from then on";
+  }
+  EXPECT_LT(*waits.begin(), 20min) << "a crowd that is told at once does not come at once";
+  EXPECT_THAT(*waits.rbegin(), between(40min, 1h));
+}
+
+TEST(PickHealthyPlan, AnIntervalThatIsToldAgainChangesNothing) {
+  Harness link({.reconnect_interval = 1h});
+  link.bring_up(kPickFirst);
+  const auto due = link.core.next_deadline();
+  link.advance(30min);
+
+  link.take(link.core.set_reconnect_interval(1h, link.now));
+
+  EXPECT_EQ(link.core.next_deadline(), due);
+}
+
+TEST(PickHealthyPlan, AnIntervalOfZeroEndsTheReconnects) {
+  Harness link({.reconnect_interval = 1h});
+  const uint64_t active = link.bring_up(kPickFirst);
+
+  link.take(link.core.set_reconnect_interval(0s, link.now));
+  link.advance(24h);
+
+  EXPECT_EQ(link.core.picked(), active);
+  EXPECT_THAT(link.dials, SizeIs(1));
+}
+
+TEST(PickHealthyPlan, AnIntervalThatIsSetBeforeThereIsAConnectionCountsFromIt) {
+  Harness link;
+  link.take(link.core.set_reconnect_interval(1h, link.now));
+  link.advance(10s);
+
+  link.bring_up(kPickFirst);
+
+  EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min));
 }
 
 TEST(PickHealthyPlan, AnAddressThatIsGoneIsLeftOnceAnotherIsReady) {

@@ -90,6 +90,7 @@ PickHealthyService::PickHealthyService(const asio::any_io_executor& loop, const 
       timer_(loop),
       tasks_(loop) {
   channel_options_.emplace(0, std::move(channel));
+  stats_.reconnect_interval = options.core.reconnect_interval;
 }
 
 PickHealthyService::~PickHealthyService() = default;
@@ -123,6 +124,12 @@ Status PickHealthyService::replace_channel_options(ChannelOptions channel) {
 
 Status PickHealthyService::set_addresses(std::vector<std::string> addresses) {
   return change_settings(core_.set_addresses(std::move(addresses), clock_.now()));
+}
+
+void PickHealthyService::set_reconnect_interval(Duration interval) {
+  if (interval == stats_.reconnect_interval) return;
+  stats_.reconnect_interval = interval;
+  carry_out(core_.set_reconnect_interval(interval, clock_.now()));
 }
 
 Status PickHealthyService::change_settings(Result<pick::Actions> actions) {

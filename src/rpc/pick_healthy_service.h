@@ -62,6 +62,7 @@ struct PickHealthyServiceOptions {
 
 struct PickHealthyStats : pick::Counts {
   uint64_t repeated_calls = 0;  // attempts beyond the first
+  Duration reconnect_interval{0};
 };
 
 // Belongs to one executor, single-threaded or a strand.
@@ -96,6 +97,8 @@ class PickHealthyService {
   // At once: the old credentials are worth nothing any more.
   Status replace_channel_options(ChannelOptions channel);
   Status set_addresses(std::vector<std::string> addresses);
+  // How often a good connection is replaced, make before break; zero: never. Cheap to say again.
+  void set_reconnect_interval(Duration interval);
 
   // `method` is a member of `Service::StubInterface::async_interface`. Ends with the server's
   // answer or error; kUnavailable, with the reason, if none could be asked; kDeadlineExceeded if

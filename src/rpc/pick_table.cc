@@ -148,10 +148,7 @@ void PickHealthy::take_over(Time now, Actions& out) {
   replacing_ = active_->credentials() != credentials_;
   connect_at_.reset();
   reconnect_at_.reset();
-  const Duration interval = shared_.options.reconnect_interval;
-  if (interval > Duration::zero()) {
-    replace_at_ = now + interval + shared_.rng.below(interval / 10);
-  }
+  arm_replace(now);
   if (ready) {
     calm();
   } else {
@@ -167,6 +164,13 @@ void PickHealthy::arm_connect(Time now) {
 
 void PickHealthy::arm_reconnect(Time now) {
   if (!reconnect_at_) reconnect_at_ = now + backoff_ + shared_.rng.below(backoff_ / 2);
+}
+
+void PickHealthy::arm_replace(Time now) {
+  const Duration interval = shared_.options.reconnect_interval;
+  if (interval > Duration::zero()) {
+    replace_at_ = now + interval + shared_.rng.below(interval / 10);
+  }
 }
 
 void PickHealthy::calm() {

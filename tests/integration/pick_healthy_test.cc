@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <optional>
+#include <set>
 
 #include "integration/pick_member.h"
 #include "rpc/pick_healthy_service.h"
@@ -336,6 +337,29 @@ TEST_F(PickHealthyTest, CredentialsMayBeReplacedAtOnce) {
   EXPECT_EQ(link_->picked(), nullptr);
   EXPECT_EQ(get(), "member");
   EXPECT_EQ(link_->picked()->credentials, 1u);
+}
+
+TEST_F(PickHealthyTest, PeriodicReconnectsMoveTheConnectionAndNoCallFails) {
+  const Member one("one", {});
+  const Member two("two", {});
+  start({one.address(), two.address()});
+  ASSERT_TRUE(get(Repeat::Safe, 10s).ok());
+
+  link_->set_reconnect_interval(50ms);
+  std::set<std::string> seen;
+  const Time end = clock_.now() + kPatience;
+  while ((link_->stats().swaps < 10 || seen.size() < 2) && clock_.now() < end) {
+    EXPECT_NE(link_->picked(), nullptr) << "made before the old one is left";
+    const auto answer = get(Repeat::Never, 10s);  // sent once: nothing covers up for a lost one
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    seen.insert(*answer);
+  }
+  link_->set_reconnect_interval(0s);
+
+  EXPECT_GE(link_->stats().swaps, 10U);
+  EXPECT_EQ(seen.size(), 2U) << "chance leads to both";
+  EXPECT_EQ(link_->stats().failed_dials, 0U);
+  EXPECT_TRUE(until([&] { return one.health_watches + two.health_watches == 1; }));
 }
 
 TEST_F(PickHealthyTest, WithoutAnyServerTheReasonIsSaid) {
