@@ -23,6 +23,13 @@ rpc::ChannelOptions channel_options(const HeldIdentity& held) {
           .keepalive_timeout = std::chrono::seconds(20)};
 }
 
+// The cluster issued the identity. Right after a rotation, one controller may know less than
+// others.
+rpc::PickHealthyServiceOptions leaving_who_refuses(rpc::PickHealthyServiceOptions options) {
+  options.leave_who_refuses = true;
+  return options;
+}
+
 rpc::PickedCall within(Duration timeout) {
   return {.timeout = timeout, .repeat = rpc::Repeat::Safe};
 }
@@ -34,7 +41,7 @@ LinkService::LinkService(const asio::any_io_executor& loop, const Clock& clock, 
     : clock_(clock),
       identities_({{0, held}}),
       pick_(loop, clock, std::move(options.servers), channel_options(*held),
-            std::move(options.pick)) {}
+            leaving_who_refuses(options.pick)) {}
 
 // What is older than what is in use has no connection any more.
 void LinkService::add(SharedIdentity held) {

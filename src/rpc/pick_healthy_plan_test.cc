@@ -124,6 +124,52 @@ TEST(PickHealthyPlan, CredentialsMayBeReplacedAtOnce) {
   EXPECT_EQ(link.dials.back().credentials, 1u);
 }
 
+TEST(PickHealthyPlan, APauseDropsEverythingUntilThereAreNewCredentials) {
+  Harness link({.reconnect_interval = 1h});
+  const uint64_t active = link.bring_up(kReconnect);
+  link.serve(active, false);
+  link.until_next_dial();
+  const uint64_t backup = link.last();
+  const size_t dials = link.dials.size();
+
+  link.take(link.core.pause(link.now));
+
+  EXPECT_EQ(link.core.picked(), 0u);
+  EXPECT_EQ(link.asked<Pick>().back(), Pick{0});
+  EXPECT_TRUE(link.has_dropped(active));
+  EXPECT_TRUE(link.has_dropped(backup));
+  EXPECT_EQ(link.core.next_deadline(), std::nullopt);
+  link.unanswered(0);
+  link.close(active);
+  link.take(*link.core.set_addresses({"b:1"}, link.now));
+  link.advance(24h);
+  EXPECT_THAT(link.dials, SizeIs(dials));
+  link.take(*link.core.replace_credentials(link.now));
+  EXPECT_EQ(link.dials.back(), (Dial{link.last(), "b:1", 1}));
+  EXPECT_EQ(link.bring_up(kReconnect), link.core.picked());
+}
+
+TEST(PickHealthyPlan, CredentialsThatAreOnlyToBeUsedEndAPauseToo) {
+  Harness link;
+  link.bring_up(kPickFirst);
+  link.take(link.core.pause(link.now));
+
+  use_credentials(link);
+
+  EXPECT_EQ(link.dials.back().credentials, 1u);
+  EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
+}
+
+TEST(PickHealthyPlan, APauseBeforeTheStartDialsNobody) {
+  PickHealthy core({}, {"lb:1"}, 1);
+  const Time now{1h};
+
+  EXPECT_THAT(core.pause(now), SizeIs(0));
+  EXPECT_THAT(core.start(now), SizeIs(0));
+
+  EXPECT_THAT(*core.replace_credentials(now), SizeIs(1)) << "the dial";
+}
+
 TEST(PickHealthyPlan, AGoodConnectionIsReplacedEveryInterval) {
   Harness link({.reconnect_interval = 1h});
   uint64_t active = link.bring_up(kPickFirst);

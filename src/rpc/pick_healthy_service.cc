@@ -122,6 +122,18 @@ Status PickHealthyService::replace_channel_options(ChannelOptions channel) {
   return change_settings(core_.replace_credentials(clock_.now()));
 }
 
+void PickHealthyService::pause(std::string why) {
+  last_failure_ = std::move(why);
+  carry_out(core_.pause(clock_.now()));
+}
+
+void PickHealthyService::stream_ended(uint64_t connection_id, const Status& why) {
+  const bool refused = why.code() == absl::StatusCode::kUnauthenticated;
+  if (refused && options_.leave_who_refuses) {
+    carry_out(core_.on_refused(connection_id, clock_.now()));
+  }
+}
+
 Status PickHealthyService::set_addresses(std::vector<std::string> addresses) {
   return change_settings(core_.set_addresses(std::move(addresses), clock_.now()));
 }

@@ -77,6 +77,7 @@ PickHealthyService::attempt_until_answered(const StartAttempt& start, const Pick
   Running running(loop_,
                   {.repeat = options.repeat,
                    .unanswered_after = options_.unanswered_after,
+                   .leave_who_refuses = options_.leave_who_refuses,
                    .seed = options_.seed + ++calls_},
                   began, began + options.timeout);
   const Waiting waiting(waiters_, running.ends.timer());
@@ -122,12 +123,14 @@ void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::
   const Time now = clock_.now();
   const bool lost =
       !status.ok() && ended.connection->channel->GetState(false) != GRPC_CHANNEL_READY;
-  const bool unavailable =
+  const Complaint complaint =
       running.call.on_ended(attempt, {.code = ended.ended->code(), .lost = lost}, now);
   if (lost) {
     carry_out(core_.on_closed(id, now));
-  } else if (unavailable) {
+  } else if (complaint == Complaint::Unavailable) {
     carry_out(core_.on_unavailable(id, now));
+  } else if (complaint == Complaint::Refused) {
+    carry_out(core_.on_refused(id, now));
   } else if (core_.is_doubted(id)) {
     carry_out(core_.on_answered(id, now));
   }

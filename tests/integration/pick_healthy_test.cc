@@ -67,9 +67,9 @@ class PickHealthyTest : public testing::Test {
  protected:
   ~PickHealthyTest() override { stop(); }
 
-  void start(std::vector<std::string> addresses, PickHealthyServiceOptions options = quick()) {
+  void start(std::vector<std::string> addresses) {
     link_ = std::make_unique<PickHealthyService>(io_.get_executor(), clock_, std::move(addresses),
-                                                 channel_, options);
+                                                 channel_, options_);
     link_->start();
   }
   void stop() {
@@ -128,6 +128,7 @@ class PickHealthyTest : public testing::Test {
   asio::io_context io_;
   SystemClock clock_;
   ChannelOptions channel_{.connect_timeout = 500ms};
+  PickHealthyServiceOptions options_ = quick();
   std::unique_ptr<PickHealthyService> link_;
 };
 
@@ -337,6 +338,42 @@ TEST_F(PickHealthyTest, CredentialsMayBeReplacedAtOnce) {
   EXPECT_EQ(link_->picked(), nullptr);
   EXPECT_EQ(get(), "member");
   EXPECT_EQ(link_->picked()->credentials, 1u);
+}
+
+TEST_F(PickHealthyTest, WhoRefusesIsLeftForOneThatAcceptsIfThatIsWanted) {
+  Member first("first", {});
+  Member second("second", {});
+  start_on_first_of(first, second);
+  first.refuses = true;
+  EXPECT_EQ(get(Repeat::Safe, 10s).status().code(), absl::StatusCode::kUnauthenticated);
+  stop();
+  first.refuses = false;
+  options_.leave_who_refuses = true;
+  start_on_first_of(first, second);
+
+  first.refuses = true;
+
+  EXPECT_EQ(get(), "second");
+  EXPECT_EQ(link_->stats().repeated_calls, 1U);
+  second.refuses = true;
+  EXPECT_EQ(get(Repeat::Safe, 10s).status().code(), absl::StatusCode::kUnauthenticated);
+}
+
+TEST_F(PickHealthyTest, APausedLinkDialsNobodyAndSaysWhy) {
+  const Member member("member", {});
+  start({member.address()});
+  ASSERT_EQ(get(), "member");
+
+  link_->pause("the certificate has run out");
+
+  EXPECT_EQ(link_->picked(), nullptr);
+  EXPECT_TRUE(until([&] { return member.health_watches == 0; }));
+  const auto answer = get(Repeat::Safe, 700ms);
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(answer.status().message()), HasSubstr("has run out"));
+  EXPECT_EQ(link_->stats().dialled, 1U);
+  ASSERT_TRUE(link_->replace_channel_options(channel_).ok());
+  EXPECT_EQ(get(), "member");
 }
 
 TEST_F(PickHealthyTest, PeriodicReconnectsMoveTheConnectionAndNoCallFails) {
