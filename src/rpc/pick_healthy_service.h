@@ -87,7 +87,7 @@ class PickHealthyService {
 
   // The connection picked now; null while none is connected.
   Pinned picked() const { return picked_; }
-  // Waits for one. kUnavailable, with the last failure to dial, when the time is over.
+  // Waits for one. kUnavailable (HF1301), with the last failure to dial, when the time is over.
   asio::awaitable<Result<Pinned>> wait_picked(Duration timeout);
   // Returns once another connection is picked instead of this one, or none was and one is; also
   // when this is stopped, or the caller cancelled.
@@ -109,7 +109,7 @@ class PickHealthyService {
   void set_reconnect_interval(Duration interval);
 
   // `method` is a member of `Service::StubInterface::async_interface`. Ends with the server's
-  // answer or error; kUnavailable, with the reason, if none could be asked;
+  // answer or error; kUnavailable (HF1301), with the reason, if none could be asked;
   // kDeadlineExceeded if none of those asked answered in time; kCancelled if the coroutine was
   // cancelled, or this stopped.
   template <typename Service, typename Request, typename Response>

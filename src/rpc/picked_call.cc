@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/reason.h"
 #include "rpc/mailbox.h"
 #include "rpc/pick_healthy_service.h"
 #include "rpc/status.h"
@@ -150,8 +151,8 @@ Status PickHealthyService::outcome(const Running& running, const PickedCall& opt
 
 Status PickHealthyService::no_connection(Duration timeout) const {
   const std::string why = last_failure_.empty() ? "nothing answered" : last_failure_;
-  return absl::UnavailableError(
-      fmt::format("not connected within {}: {}", to_short_string(timeout), why));
+  return coded(absl::StatusCode::kUnavailable, "HF1301",
+               fmt::format("not connected within {}: {}", to_short_string(timeout), why));
 }
 
 asio::awaitable<bool> PickHealthyService::next_pick(Duration at_most) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 
+#include "base/reason.h"
 #include "integration/pick_member.h"
 #include "rpc/pick_healthy_service.h"
 #include "rpc/server_stream.h"
@@ -406,9 +407,11 @@ TEST_F(PickHealthyTest, WithoutAnyServerTheReasonIsSaid) {
   const auto waited = run(link_->wait_picked(100ms));
 
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(split_reason(answer.status()).code, "HF1301");
   EXPECT_THAT(std::string(answer.status().message()), HasSubstr("refused"));
   EXPECT_THAT(std::string(answer.status().message()), HasSubstr("127.0.0.1:1"));
   EXPECT_EQ(waited.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(split_reason(waited.status()).code, "HF1301");
 }
 
 TEST_F(PickHealthyTest, TheDeadlineEndsACallThatNobodyAnswers) {
