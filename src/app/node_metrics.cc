@@ -2,12 +2,12 @@
 
 #include <chrono>
 
-#include "app/controller_metrics.h"
+#include "app/metric_totals.h"
 
 namespace holdfast::app {
 
 void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
-  ControllerMetrics metrics(registry);
+  MetricTotals metrics(registry);
   const auto count = [&](const char* name, const char* help, uint64_t total) {
     metrics.count({name, help}, {}, total);
   };
