@@ -124,6 +124,7 @@ void Cache::stream_ended(const Status& why, Moment now) {
   if (lived) rushed_ = 0;
   if (may_hurry(why)) return subscribe(now);
   rushed_ = 0;
+  saved_.reset();  // whoever starts next may have the disk only
   phase_ = Phase::Waiting;
   deadline_ = now.time + retry_.next();
 }

@@ -326,7 +326,7 @@ TEST_F(CacheTest, ABatchThatEndsWithNothingNewIsAChangeAllTheSame) {
   EXPECT_THAT(rig.shown(Kind::Service), SizeIs(2));
 }
 
-TEST_F(CacheTest, SavesTheFirstGenerationAtOnceAndLaterOnceAMinute) {
+TEST_F(CacheTest, SavesTheFirstGenerationAtOnceAndLaterNowAndThen) {
   load_both();
   EXPECT_EQ(rig.saves, 1);
   rig.send({put_event(Kind::Agent, "c", 11)});
@@ -336,6 +336,17 @@ TEST_F(CacheTest, SavesTheFirstGenerationAtOnceAndLaterOnceAMinute) {
   EXPECT_EQ(rig.saves, 2);
   rig.advance(10min);
   EXPECT_EQ(rig.saves, 2) << "nothing is new";
+}
+
+TEST_F(CacheTest, SavesAtOnceWhatIsNewWhenTheStreamBreaks) {
+  load_both();
+  rig.send({put_event(Kind::Agent, "c", 11)});
+
+  rig.close(absl::UnavailableError("gone"));
+
+  EXPECT_EQ(rig.saves, 2) << "the node may have to start without a controller";
+  rig.advance(10min);
+  EXPECT_EQ(rig.saves, 2) << "once";
 }
 
 TEST_F(CacheTest, DescribesEveryConfiguredKind) {

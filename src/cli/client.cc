@@ -84,13 +84,18 @@ asio::awaitable<std::optional<v1::WatchResponse>> read_within(
   co_return std::nullopt;
 }
 
+// Whoever has no certificate, to join or to log in, is refused any other question.
+bool is_known(const ClientOptions& options) {
+  return !options.tls || !options.tls->certificate_pem.empty();
+}
+
 }  // namespace
 
 Client::Client(ClientOptions options)
     : options_(std::move(options)),
       addresses_(addresses_of(options_.server).size()),
       link_(loop_.get_executor(), clock_, addresses_of(options_.server), channel_options(options_),
-            {.seed = random_seed()}) {
+            {.core = {.ask_server = is_known(options_)}, .seed = random_seed()}) {
   link_.start();
 }
 

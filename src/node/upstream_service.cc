@@ -45,6 +45,7 @@ class PinnedStream final : public cache::EventStream {
     if (closed_) co_return absl::CancelledError("the stream was closed");
     link_.stream_ended(pinned_->id, why);
     if (has_moved()) co_return absl::AbortedError("another controller is picked");
+    if (ended.index() == 1) co_return absl::UnavailableError("the controller answers nothing");
     if (why.ok()) co_return absl::UnavailableError("the controller ended the stream");
     co_return why;
   }
@@ -78,14 +79,12 @@ asio::awaitable<Result<std::unique_ptr<cache::EventStream>>> UpstreamService::wa
 }
 
 asio::awaitable<Result<v1::ListResponse>> UpstreamService::list(v1::ListRequest request) {
-  CO_TRY_OK((co_await link_.wait_picked(options_.read_patience)).status());
   co_return co_await link_.call<v1::Resources>(
       &Resources::List, std::move(request),
       {.timeout = options_.read_timeout, .repeat = rpc::Repeat::Safe});
 }
 
 asio::awaitable<Result<v1::Resource>> UpstreamService::get(v1::GetRequest request) {
-  CO_TRY_OK((co_await link_.wait_picked(options_.read_patience)).status());
   co_return co_await link_.call<v1::Resources>(
       &Resources::Get, std::move(request),
       {.timeout = options_.read_timeout, .repeat = rpc::Repeat::Safe});

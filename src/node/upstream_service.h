@@ -11,11 +11,10 @@
 namespace holdfast::node {
 
 struct UpstreamOptions {
+  // Also while no controller is connected: who has something older to answer with waits for less.
   Duration read_timeout = std::chrono::seconds(3);
-  // While no controller is connected, how long a read waits for one. Short: whoever reads may have
-  // something older to answer with.
-  Duration read_patience = std::chrono::milliseconds(200);
-  // And a watch. Long: it begins as soon as there is one, rather than at the next try.
+  // How long a watch waits for a controller: it begins as soon as there is one, rather than at the
+  // next try.
   Duration watch_patience = std::chrono::seconds(60);
 };
 

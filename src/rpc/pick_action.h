@@ -21,6 +21,9 @@ struct PickHealthyOptions {
   Duration max_backoff = std::chrono::seconds(16);
   // To connect, be told the service config and hear the first health answer; up to a tenth more.
   Duration connect_timeout = std::chrono::seconds(30);
+  // Whether the server is asked how to balance, for its health, and whether it is alive. Callers
+  // without a certificate are refused all that; for them a connected server is a good one.
+  bool ask_server = true;
   BackoffOptions redial{std::chrono::milliseconds(100), std::chrono::seconds(2)};
   // A connection that lived for less counts as a failed dial, so nobody dials in a tight loop.
   Duration settled_after = std::chrono::seconds(1);

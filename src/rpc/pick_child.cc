@@ -49,7 +49,11 @@ void Child::begin_round(Time now, Actions& out) {
 void Child::connected(Time now, Actions& out) {
   connected_at_ = now;
   impatient_ = false;
-  out.push_back(Discover{connection_});
+  if (shared_.options.ask_server) {
+    out.push_back(Discover{connection_});
+  } else {
+    health_ = Health::Ready;
+  }
 }
 
 void Child::closed(Time now, Actions& out) {
@@ -125,7 +129,7 @@ void Child::unanswered(Time now, Actions& out) {
     doubt();
   } else if (health_ == Health::Failing) {
     answered_unavailable(now);  // it says so itself
-  } else if (!silent_at_) {
+  } else if (!silent_at_ && shared_.options.ask_server) {
     silent_at_ = now + shared_.options.probe_timeout;
     if (!probing_) probe_at_ = now;
     tick(now, out);

@@ -69,6 +69,11 @@ bool PickHealthy::is_doubted(uint64_t connection) const {
   return child != nullptr && child->is_doubted();
 }
 
+bool PickHealthy::is_silent(uint64_t connection) const {
+  const Child* child = find(connection);
+  return child != nullptr && child->is_silent();
+}
+
 // Changes the child that has this connection; nothing if none has it any more.
 template <typename Change>
 Actions PickHealthy::change(uint64_t connection, Time now, Change&& change) {

@@ -71,6 +71,8 @@ class PickHealthy {
   bool is_doubted(uint64_t connection) const;
   // Older ones are not asked for again.
   uint64_t oldest_credentials() const { return active_ ? active_->credentials() : credentials_; }
+  // Whether its server was found to answer nothing.
+  bool is_silent(uint64_t connection) const;
   const pick::Counts& counts() const { return shared_.counts; }
 
  private:

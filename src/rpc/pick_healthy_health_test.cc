@@ -132,6 +132,24 @@ TEST(PickHealthyDoubt, AnUnansweredCallSendsAProbe) {
   EXPECT_THAT(link.asked<Probe>(), ElementsAre(Probe{active, "api"}));
 }
 
+TEST(PickHealthyDoubt, ACallerWhoMayNotAskAsksNothingAndStillLeavesWhoCannot) {
+  Harness link({.ask_server = false});
+  const uint64_t active = link.last();
+  link.connect(active);
+  link.unanswered(active);
+  link.advance(1h);
+
+  EXPECT_THAT(link.asked<Discover>(), IsEmpty());
+  EXPECT_THAT(link.asked<Probe>(), IsEmpty());
+  EXPECT_THAT(link.dials, SizeIs(1));
+
+  link.unavailable(active);
+  link.connect(link.last());
+
+  EXPECT_NE(link.last(), active);
+  EXPECT_EQ(link.core.picked(), link.last());
+}
+
 TEST(PickHealthyDoubt, AnAnsweredProbeChangesNothing) {
   Harness link;
   const uint64_t active = link.bring_up(kReconnect);

@@ -150,10 +150,21 @@ Status PickHealthyService::change_settings(Result<pick::Actions> actions) {
   return absl::OkStatus();
 }
 
+// A task begins where it is spawned, and may end there too, with actions of its own: their turn
+// comes after what was decided before them.
 void PickHealthyService::carry_out(const pick::Actions& actions) {
-  for (const pick::Action& action : actions) {
+  todo_.insert(todo_.end(), actions.begin(), actions.end());
+  if (carrying_out_) return;
+  carrying_out_ = true;
+  while (!todo_.empty()) {
+    const pick::Action action = std::move(todo_.front());
+    todo_.pop_front();
     std::visit([this](const auto& one) { carry_out(one); }, action);
   }
+  carrying_out_ = false;
+  const bool silent = picked_ && core_.is_silent(picked_->id);
+  if (silent && !pick_is_silent_) wake_waiters();
+  pick_is_silent_ = silent;
   static_cast<pick::Counts&>(stats_) = core_.counts();
   channel_options_.erase(channel_options_.begin(),
                          channel_options_.lower_bound(core_.oldest_credentials()));
@@ -193,6 +204,10 @@ void PickHealthyService::carry_out(const pick::Drop& drop) {
 
 void PickHealthyService::carry_out(const pick::Pick& pick) {
   picked_ = pick.connection == 0 ? nullptr : held_.at(pick.connection).connection;
+  wake_waiters();
+}
+
+void PickHealthyService::wake_waiters() {
   for (asio::steady_timer* waiter : *waiters_) waiter->cancel();
 }
 

@@ -19,6 +19,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -89,8 +90,8 @@ class PickHealthyService {
   Pinned picked() const { return picked_; }
   // Waits for one. kUnavailable (HF1301), with the last failure to dial, when the time is over.
   asio::awaitable<Result<Pinned>> wait_picked(Duration timeout);
-  // Returns once another connection is picked instead of this one, or none was and one is; also
-  // when this is stopped, or the caller cancelled.
+  // Returns once another connection is picked instead of this one, or none was and one is, or its
+  // server was found to be silent; also when this is stopped, or the caller cancelled.
   asio::awaitable<void> left(uint64_t connection_id);
   // A stream on it has ended like this. Calls say so by themselves.
   void stream_ended(uint64_t connection_id, const Status& why);
@@ -155,6 +156,7 @@ class PickHealthyService {
   void carry_out(const pick::Probe& probe);
   void carry_out(const pick::Drop& drop);
   void carry_out(const pick::Pick& pick);
+  void wake_waiters();
   void release(uint64_t connection);
   Status change_settings(Result<pick::Actions> actions);
 
@@ -172,7 +174,10 @@ class PickHealthyService {
   std::map<uint64_t, ChannelOptions> channel_options_;  // by credentials; those still in use
   uint64_t credentials_ = 0;
   std::map<uint64_t, Held> held_;  // by connection: the core's children
+  std::deque<pick::Action> todo_;  // decided, and still to be carried out
+  bool carrying_out_ = false;
   Pinned picked_;
+  bool pick_is_silent_ = false;
   std::string last_failure_;
   PickHealthyStats stats_;
   uint64_t calls_ = 0;

@@ -180,7 +180,8 @@ asio::awaitable<Result<Pinned>> PickHealthyService::wait_picked(Duration timeout
 }
 
 asio::awaitable<void> PickHealthyService::left(uint64_t connection_id) {
-  while (!stopped_ && (!picked_ || picked_->id == connection_id)) {
+  while (!stopped_ && !core_.is_silent(connection_id) &&
+         (!picked_ || picked_->id == connection_id)) {
     if (!co_await next_pick(kLongWait)) co_return;
   }
 }
