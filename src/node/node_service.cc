@@ -101,7 +101,7 @@ asio::awaitable<void> NodeService::follow_link() {
   uint64_t connection = 0;
   SharedIdentity announced = link_.in_use();
   while (!stopping_) {
-    co_await link_.pick().left(connection);
+    co_await link_.pick().moved(connection);
     const rpc::Pinned picked = link_.pick().picked();
     if (stopping_ || !picked) continue;
     connection = picked->id;

@@ -93,6 +93,8 @@ class PickHealthyService {
   // Returns once another connection is picked instead of this one, or none was and one is, or its
   // server was found to be silent; also when this is stopped, or the caller cancelled.
   asio::awaitable<void> left(uint64_t connection_id);
+  // The same, however silent its server is.
+  asio::awaitable<void> moved(uint64_t connection_id);
   // A stream on it has ended like this. Calls say so by themselves.
   void stream_ended(uint64_t connection_id, const Status& why);
 

@@ -186,4 +186,10 @@ asio::awaitable<void> PickHealthyService::left(uint64_t connection_id) {
   }
 }
 
+asio::awaitable<void> PickHealthyService::moved(uint64_t connection_id) {
+  while (!stopped_ && (!picked_ || picked_->id == connection_id)) {
+    if (!co_await next_pick(kLongWait)) co_return;
+  }
+}
+
 }  // namespace holdfast::rpc

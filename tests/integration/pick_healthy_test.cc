@@ -360,6 +360,27 @@ TEST_F(PickHealthyTest, WhoRefusesIsLeftForOneThatAcceptsIfThatIsWanted) {
   EXPECT_EQ(get(Repeat::Safe, 10s).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
+// Whoever waits in a loop for another connection would never let go of the executor.
+TEST_F(PickHealthyTest, ASilentServerIsLeftByStreamsAndNobodyHasMoved) {
+  Member member("member", {.mode = "pick_first"});
+  start({member.address()});
+  ASSERT_EQ(get(), "member");
+  const uint64_t id = link_->picked()->id;
+  bool left = false;
+  bool moved = false;
+  asio::co_spawn(io_, link_->left(id), [&](const std::exception_ptr&) { left = true; });
+  asio::co_spawn(io_, link_->moved(id), [&](const std::exception_ptr&) { moved = true; });
+
+  member.silent = true;
+  EXPECT_EQ(get(Repeat::Safe, 1500ms).status().code(), absl::StatusCode::kDeadlineExceeded);
+
+  EXPECT_TRUE(until([&] { return left; }));
+  EXPECT_FALSE(moved);
+  member.silent = false;
+  stop();
+  EXPECT_TRUE(moved);
+}
+
 TEST_F(PickHealthyTest, APausedLinkDialsNobodyAndSaysWhy) {
   const Member member("member", {});
   start({member.address()});
