@@ -65,8 +65,8 @@ web::Backend Controller::backend() {
 }
 
 void Controller::update_metrics() {
-  ControllerMetrics metrics(registry_);
-  metrics.set_status(nodes_.status());
+  MetricTotals metrics(registry_);
+  set_status_metrics(metrics, nodes_.status());
   const auto add_calls = [&](const char* listener, const api::GrpcServer* server) {
     if (server == nullptr) return;
     metrics.count({"holdfast_grpc_calls_total", "Calls, by listener."}, {{"listener", listener}},

@@ -1,9 +1,11 @@
 #include "app/node.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/node_metrics.h"
 #include "identity/identity.h"
+#include "resource/proto_time.h"
 
 namespace holdfast::app {
 namespace {
@@ -13,6 +15,7 @@ using resource::Kind;
 constexpr Duration kTick = std::chrono::seconds(1);
 // Long enough for a controller that is there, short enough for a machine that starts without one.
 constexpr Duration kFirstWait = std::chrono::seconds(5);
+constexpr Duration kMostReconnectInterval = std::chrono::hours(24 * 365);
 
 std::string_view word(cache::Source source) {
   switch (source) {
@@ -60,10 +63,12 @@ std::vector<cache::KindPolicy> cached_kinds(identity::Role role) {
 
 Node::Node(const asio::any_io_executor& loop, const Clock& clock, NodeAppOptions options,
            node::HeldIdentity held)
-    : registry_({.version = options.node.version}),
+    : least_reconnect_interval_(options.least_reconnect_interval),
+      registry_({.version = options.node.version}),
       node_(loop, clock, with_caches(options.node), held),
       upstream_(node_.pick()),
       cache_(loop, clock, upstream_, registry_, cache_options(options, held.who)),
+      view_(cache_.published()),
       fronts_(loop, {.clock = clock, .registry = registry_, .fan_out = cache_.fan_out()}, reads(),
               {.node = identity::to_string(held.who),
                .socket_file = options.data_dir + "/node.sock",
@@ -115,10 +120,24 @@ void Node::report() {
   fronts_.report(cache_.describe(), node_.pick().picked() != nullptr);
 }
 
-// What only time or the link changes.
+// While nobody knows what the settings are, they stay as they were.
+void Node::follow_settings() {
+  const auto settings = view_.read<Kind::NetworkingConfig>();
+  if (!settings) return;
+  const auto found = settings.find("default");
+  const Duration asked =
+      found ? resource::to_duration(found->body.reconnect_interval()) : Duration::zero();
+  const bool wanted = asked > Duration::zero();
+  node_.pick().set_reconnect_interval(
+      wanted ? std::clamp(asked, least_reconnect_interval_, kMostReconnectInterval)
+             : Duration::zero());
+}
+
+// What only time or the link changes; and a second is soon enough for settings.
 asio::awaitable<void> Node::tick() {
   for (;;) {
     report();
+    follow_settings();
     update_node_metrics(registry_, node_);
     cache_.update_metrics();
     const bool slept = co_await net::pause(kTick);

@@ -29,6 +29,8 @@ struct NodeAppOptions {
   node::NodeOptions node{};
   std::string data_dir{};  // of the cache's copy and the socket
   std::string listen{};    // HOST:PORT for health and metrics; empty: none
+  // What a reconnect_interval below it counts as: older controllers take any.
+  Duration least_reconnect_interval = std::chrono::seconds(10);
 };
 
 // What a node of this role keeps a copy of: what it may read (docs/permissions.md) and will need to
@@ -54,12 +56,15 @@ class Node {
   NodeReads reads();
   node::NodeOptions with_caches(node::NodeOptions options);
   void report();
+  void follow_settings();
   asio::awaitable<void> tick();
 
+  const Duration least_reconnect_interval_;
   metrics::Registry registry_;
   node::NodeService node_;
   node::UpstreamService upstream_;
   cache::CacheService cache_;
+  cache::View view_;
   NodeFronts fronts_;
   net::TaskGroup tasks_;
 };

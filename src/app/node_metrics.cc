@@ -2,12 +2,12 @@
 
 #include <chrono>
 
-#include "app/controller_metrics.h"
+#include "app/metric_totals.h"
 
 namespace holdfast::app {
 
 void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
-  ControllerMetrics metrics(registry);
+  MetricTotals metrics(registry);
   const auto count = [&](const char* name, const char* help, uint64_t total) {
     metrics.count({name, help}, {}, total);
   };
@@ -29,6 +29,9 @@ void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
   metrics.set({"holdfast_link_last_recovery_seconds",
                "How long the last outage was, from an unusable connection to a usable one."},
               {}, seconds(link.last_recovery));
+  metrics.set({"holdfast_link_reconnect_interval_seconds",
+               "How often a good connection is replaced; 0 is never."},
+              {}, seconds(link.reconnect_interval));
   const node::NodeStats& stats = node.stats();
   count("holdfast_node_announcements_total", "Announcements taken by a controller.",
         stats.announced);

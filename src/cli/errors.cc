@@ -90,6 +90,10 @@ Failure explain(const Status& status, const Asked& asked) {
   Failure failure = by_status(status, asked);
   const Reason reason = split_reason(status);
   if (reason.code.empty()) return failure;
+  // Our own link says that it has no connection; here more is known about it.
+  if (reason.code == "HF1301") {
+    return by_status(Status(status.code(), std::string(reason.message)), asked);
+  }
   // What carries a code was said by the controller, so it is there.
   if (failure.exit == Exit::NoController) failure.exit = Exit::Failed;
   failure.code = std::string(reason.code);

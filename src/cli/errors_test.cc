@@ -33,6 +33,15 @@ TEST(Explain, ACodeThisCommandDoesNotKnowIsShownAsItIs) {
   EXPECT_EQ(failure.exit, Exit::Failed) << "whoever sends a code is there";
 }
 
+TEST(Explain, ALinkWithoutAConnectionIsAControllerThatIsNotThere) {
+  const Failure failure = explain(
+      coded(absl::StatusCode::kUnavailable, "HF1301", "not connected within 5s: refused"), kSilent);
+
+  EXPECT_EQ(failure.code, "HF1001");
+  EXPECT_EQ(failure.message, "no controller at ctl:7443: not connected within 5s: refused");
+  EXPECT_EQ(failure.exit, Exit::NoController);
+}
+
 TEST(Explain, EveryStatusHasItsExit) {
   const struct {
     Status status;

@@ -46,6 +46,8 @@ class LinkService {
   void use(SharedIdentity held);
   // At once, whatever it leads to: the old one is worth nothing any more.
   void replace(SharedIdentity held);
+  // It has run out: nobody is dialled until there is another.
+  void pause() { pick_.pause("the certificate has run out"); }
   const SharedIdentity& newest() const { return identities_.rbegin()->second; }
   // Of the connection in use; the newest while there is none.
   SharedIdentity in_use() const;

@@ -61,6 +61,7 @@ void NodeService::start() {
                             {"expires", to_rfc3339(held.validity.not_after)}});
   keeper_.hold(held.validity, held.validity.not_before);
   announcer_.start(clock_.now());
+  if (held.validity.not_after <= clock_.wall_now()) link_.pause();
   link_.start();
   tasks_.spawn(run());
   tasks_.spawn(follow_link());
@@ -100,7 +101,7 @@ asio::awaitable<void> NodeService::follow_link() {
   uint64_t connection = 0;
   SharedIdentity announced = link_.in_use();
   while (!stopping_) {
-    co_await link_.pick().left(connection);
+    co_await link_.pick().moved(connection);
     const rpc::Pinned picked = link_.pick().picked();
     if (stopping_ || !picked) continue;
     connection = picked->id;
@@ -202,7 +203,8 @@ void NodeService::take_bundle(const std::string& ca_pem) {
   if (!saved.ok()) {
     return log::error("cannot trust what the controller says to trust", {{"why", why(saved)}});
   }
-  if (held->trusted_pins == identity().trusted_pins) return;
+  // One that has run out is of no use with it; the next one comes with a bundle of its own.
+  if (held->trusted_pins == identity().trusted_pins || keeper_.expired()) return;
   adopt(*std::move(held));
 }
 
@@ -261,6 +263,7 @@ void NodeService::on_expired() {
   present_ = false;
   keeper_.set_present(false);
   look_at_ = clock_.now() + options_.look_again;
+  link_.pause();  // controllers put every refusal in their audit
   log::error("the certificate has run out; join again: holdfast join --replace",
              {{"code", "HF5003"}, {"expired", to_rfc3339(keeper_.expires())}});
 }

@@ -43,6 +43,7 @@ class PinnedStream final : public cache::EventStream {
     }
     const Status why = co_await stream_.finish();
     if (closed_) co_return absl::CancelledError("the stream was closed");
+    link_.stream_ended(pinned_->id, why);
     if (has_moved()) co_return absl::AbortedError("another controller is picked");
     if (ended.index() == 1) co_return absl::UnavailableError("the controller answers nothing");
     if (why.ok()) co_return absl::UnavailableError("the controller ended the stream");

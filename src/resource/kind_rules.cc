@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "resource/field_rules.h"
+#include "resource/proto_time.h"
 #include "resource/registry.h"
 #include "resource/text_rules.h"
 
@@ -22,6 +24,8 @@ constexpr uint32_t kMaxZoneId = 254;
 constexpr uint32_t kMaxAgentConnections = 1024;
 constexpr uint32_t kMaxKeepaliveMisses = 100;
 constexpr int64_t kMinKeepaliveNanos = 100'000'000;
+// Every node makes a TLS handshake each time.
+constexpr Duration kMinReconnectInterval = std::chrono::seconds(10);
 constexpr size_t kSha256Bytes = 32;
 constexpr int kMaxTrustedPins = 16;
 constexpr size_t kMaxCacheRows = 64;  // more kinds than we know: a newer node may have them
@@ -236,6 +240,11 @@ Status validate_networking_config(const v1::Resource& resource) {
   if (config.has_keepalive_interval() && interval.seconds() == 0 &&
       interval.nanos() < kMinKeepaliveNanos) {
     return wrong_field("spec.keepalive_interval", "is too short; use 100ms or more");
+  }
+  const Duration reconnect = to_duration(config.reconnect_interval());
+  if (reconnect != Duration::zero() && reconnect < kMinReconnectInterval) {
+    return wrong_field("spec.reconnect_interval",
+                       "is too short; use 10s or more, or none for never");
   }
   return absl::OkStatus();
 }

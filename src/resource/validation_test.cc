@@ -50,6 +50,7 @@ TEST(Validation, AcceptsAGoodResourceOfEachKind) {
            {"role", "{rules: [{kinds: ['*', service], verbs: [get, connect]}]}", ""},
            {"user", "{roles: [admin]}", ""},
            {"networking_config", "{keepalive_interval: 10s, keepalive_misses: 3}", ""},
+           {"networking_config", "{reconnect_interval: 10s}", ""},
            {"zone_map", "{zones: [{name: a, id: 1}, {name: b, id: 254}]}", ""},
            {"capacity_lease", "{service: web, zone: a, holder: edge-1}", ""},
            {"cert_authority", "{phase: none}", ""}}) {
@@ -131,6 +132,7 @@ TEST(Validation, EachRuleOfABodyIsHeld) {
            {"role", "{rules: [{kinds: [role], verbs: [unspecified]}]}", "verbs[0]: is not given"},
            {"user", "{roles: ['']}", "spec.roles[0]: is empty"},
            {"networking_config", "{keepalive_interval: 5ms}", "is too short"},
+           {"networking_config", "{reconnect_interval: 9s}", "reconnect_interval: is too short"},
            {"networking_config", "{agent_connection_count: 5000}", "5000 is too many"},
            {"networking_config", "{keepalive_misses: 5000}", "5000 is too many"},
            {"zone_map", "{zones: [{name: a}]}", "spec.zones[0].id: 0 is not a zone id"},

@@ -75,7 +75,7 @@ void Child::forget_connection() {
   connection_ = 0;
   connected_at_.reset();
   health_ = Health::Connecting;
-  discovered_ = refused_ = probing_ = silent_ = false;
+  discovered_ = discovery_failed_ = refused_ = refuses_ = probing_ = silent_ = false;
   doubted_until_.reset();
   watch_at_.reset();
   probe_at_.reset();
@@ -90,7 +90,8 @@ void Child::discovered(const Discovery& discovery, Actions& out) {
   using Outcome = Discovery::Outcome;
   if (discovery.outcome == Outcome::Answered) setup_.mode = discovery.mode;
   if (discovery.outcome == Outcome::Unimplemented) setup_.mode = Mode{};
-  refused_ = discovery.outcome == Outcome::Failed && setup_.must_be_accepted;
+  discovery_failed_ = discovery.outcome == Outcome::Failed;
+  refused_ = discovery_failed_ && setup_.must_be_accepted;
   if (refused_) {
     health_ = Health::Failing;
   } else if (discovery.outcome == Outcome::Answered && discovery.mode.health_service) {
@@ -140,6 +141,11 @@ void Child::answered_unavailable(Time now) {
   doubt();
 }
 
+void Child::answered_refused(Time now) {
+  answered_unavailable(now);
+  refuses_ = true;
+}
+
 void Child::probe_ended(bool answered, Time now) {
   probing_ = false;
   if (answered) {
@@ -156,7 +162,10 @@ void Child::alive() {
 }
 
 void Child::tick(Time now, Actions& out) {
-  if (is_due(doubted_until_, now)) doubted_until_.reset();
+  if (is_due(doubted_until_, now)) {
+    doubted_until_.reset();
+    refuses_ = false;
+  }
   if (is_due(silent_at_, now)) {
     silent_at_.reset();
     silent_ = true;

@@ -53,6 +53,8 @@ class Child {
   // A call has waited for long: the server is probed, or if there is none, another is wanted.
   void unanswered(Time now, Actions& out);
   void answered_unavailable(Time now);
+  // It does not take our credentials, which others may.
+  void answered_refused(Time now);
   void probe_ended(bool answered, Time now);
   // Something was heard from the server.
   void alive();
@@ -72,6 +74,9 @@ class Child {
   bool is_connected() const { return connected_at_.has_value(); }
   bool is_undiscovered() const { return !discovered_; }
   bool is_accepted() const { return discovered_ && !refused_; }
+  // It answered the discovery with an error, and not because it is too old for it.
+  bool has_failed_discovery() const { return discovery_failed_; }
+  bool refuses() const { return refuses_; }
   // A probe found nobody.
   bool is_silent() const { return silent_; }
   bool is_doubted() const { return silent_ || impatient_ || doubted_until_.has_value(); }
@@ -100,7 +105,9 @@ class Child {
   std::optional<Time> connected_at_;
   Health health_ = Health::Connecting;
   bool discovered_ = false;
-  bool refused_ = false;
+  bool discovery_failed_ = false;
+  bool refused_ = false;  // in the discovery, which it had to answer
+  bool refuses_ = false;  // calls; ends with the doubt
   bool probing_ = false;
   bool silent_ = false;
   bool impatient_ = false;  // somebody waits for it to connect

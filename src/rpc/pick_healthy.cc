@@ -34,8 +34,10 @@ PickHealthy::PickHealthy(PickHealthyOptions options, std::vector<std::string> ad
 
 Actions PickHealthy::start(Time now) {
   Actions out;
-  if (closed_ || active_) return out;
+  if (closed_ || started_) return out;
+  started_ = true;
   unusable_since_ = now;
+  if (paused_) return out;
   active_ = make_child({});
   active_->dial(now, out);
   settle(now, out);
@@ -87,10 +89,7 @@ Actions PickHealthy::on_connected(uint64_t connection, Time now) {
   return change(connection, now, [&](Child& child, Actions& out) {
     if (child.is_connected()) return;
     child.connected(now, out);
-    const Duration interval = shared_.options.reconnect_interval;
-    if (&child == active_.get() && interval > Duration::zero()) {
-      replace_at_ = now + interval + shared_.rng.below(interval / 10);
-    }
+    if (&child == active_.get()) arm_replace(now);
   });
 }
 
@@ -132,12 +131,17 @@ Actions PickHealthy::on_unavailable(uint64_t connection, Time now) {
   return change(connection, now, [&](Child& child, Actions&) { child.answered_unavailable(now); });
 }
 
+Actions PickHealthy::on_refused(uint64_t connection, Time now) {
+  return change(connection, now, [&](Child& child, Actions&) { child.answered_refused(now); });
+}
+
 Actions PickHealthy::on_answered(uint64_t connection, Time now) {
   return change(connection, now, [&](Child& child, Actions&) { child.alive(); });
 }
 
 Result<Actions> PickHealthy::use_credentials(Time now) {
   if (closed_) return closed_error();
+  if (paused_) return replace_credentials(now);
   Actions out;
   credentials_ += 1;
   if (!active_) return out;
@@ -152,15 +156,35 @@ Result<Actions> PickHealthy::replace_credentials(Time now) {
   if (closed_) return closed_error();
   Actions out;
   credentials_ += 1;
-  if (!active_) return out;
-  replacing_ = false;
-  calm();
-  drop_backup(out);
-  if (active_->connection() != 0) out.push_back(pick::Drop{active_->connection()});
+  paused_ = false;
+  if (!started_) return out;
+  drop_all(out);
   active_ = make_child({});
   active_->dial(now, out);
   settle(now, out);
   return out;
+}
+
+Actions PickHealthy::pause(Time now) {
+  Actions out;
+  if (closed_ || paused_) return out;
+  paused_ = true;
+  if (!active_) return out;
+  drop_all(out);
+  active_.reset();
+  if (picked_ != 0) out.push_back(pick::Pick{0});
+  picked_ = 0;
+  if (!unusable_since_) unusable_since_ = now;
+  return out;
+}
+
+// What they were replaced for is over with them.
+void PickHealthy::drop_all(Actions& out) {
+  calm();
+  replacing_ = false;
+  replace_at_.reset();
+  drop_backup(out);
+  if (active_ && active_->connection() != 0) out.push_back(pick::Drop{active_->connection()});
 }
 
 Result<Actions> PickHealthy::set_addresses(std::vector<std::string> addresses, Time now) {
@@ -174,6 +198,16 @@ Result<Actions> PickHealthy::set_addresses(std::vector<std::string> addresses, T
   const bool gone = std::ranges::find(addresses_, active_->address()) == addresses_.end();
   if (gone && active_->is_connected()) replacing_ = true;
   settle(now, out);
+  return out;
+}
+
+Actions PickHealthy::set_reconnect_interval(Duration interval, Time now) {
+  Actions out;
+  if (closed_ || interval == shared_.options.reconnect_interval) return out;
+  shared_.options.reconnect_interval = interval;
+  replace_at_.reset();
+  const bool counts = active_ && active_->is_connected() && interval > Duration::zero();
+  if (counts) replace_at_ = now + shared_.rng.below(interval);
   return out;
 }
 

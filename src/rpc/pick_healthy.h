@@ -41,6 +41,9 @@ class PickHealthy {
   // How calls fare. Unanswered: for a while; zero is a call that waits for any connection.
   pick::Actions on_unanswered(uint64_t connection, Time now);
   pick::Actions on_unavailable(uint64_t connection, Time now);
+  // It does not take our credentials, which others may. Doubted like "unavailable", but another is
+  // tried only as often as doubt alone allows, and has to accept them before it takes over.
+  pick::Actions on_refused(uint64_t connection, Time now);
   pick::Actions on_answered(uint64_t connection, Time now);
 
   // Dials from now on use the next credentials. A connection with them is made beside the active
@@ -48,8 +51,15 @@ class PickHealthy {
   Result<pick::Actions> use_credentials(Time now);
   // The same, dropping every connection made with earlier ones at once.
   Result<pick::Actions> replace_credentials(Time now);
+  // Drops every connection and dials nobody until there are new credentials: these are worth
+  // nothing any more, and servers count who comes with them. Also before start().
+  pick::Actions pause(Time now);
   // kInvalidArgument if there is none. An active connection to an address that is gone is replaced.
   Result<pick::Actions> set_addresses(std::vector<std::string> addresses, Time now);
+
+  // How often a good connection is replaced; zero: never. The first time comes anywhere within the
+  // interval: many clients are told at once. What is said again changes nothing.
+  pick::Actions set_reconnect_interval(Duration interval, Time now);
 
   pick::Actions on_tick(Time now);
   std::optional<Time> next_deadline() const;
@@ -80,10 +90,12 @@ class PickHealthy {
 
   void make_backup(Time now, pick::Actions& out);
   void drop_backup(pick::Actions& out);
+  void drop_all(pick::Actions& out);
   void take_over(Time now, pick::Actions& out);
   void timer_fired(Time now, pick::Actions& out);
   void arm_connect(Time now);
   void arm_reconnect(Time now);
+  void arm_replace(Time now);
   bool is_pressed() const;
   void arm_press(Time now);
   void press(Time now, pick::Actions& out);
@@ -96,6 +108,8 @@ class PickHealthy {
   uint64_t credentials_ = 0;
   std::unique_ptr<pick::Child> active_;
   std::unique_ptr<pick::Child> backup_;
+  bool started_ = false;
+  bool paused_ = false;
   bool closed_ = false;
   bool replacing_ = false;  // the active, although it may be well
   uint64_t picked_ = 0;

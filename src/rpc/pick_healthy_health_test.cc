@@ -295,6 +295,72 @@ TEST(PickHealthyDoubt, ThatIsSoBetweenTwoRoundsOfDiallingToo) {
 
 // Calls have deadlines, so what suffers looks further than the backoff allows.
 
+// With any number of calls that are refused: the dials within `span`.
+size_t dials_while_refused(Harness& link, Duration span) {
+  const size_t before = link.dials.size();
+  for (const Time end = link.now + span; link.now < end; link.advance(100ms)) {
+    link.take(link.core.on_refused(link.core.picked(), link.now));
+    if (link.core.children() == 1) continue;
+    link.connect(link.last());
+    link.fail_discovery(link.last(), Discovery::Outcome::Failed);
+  }
+  return link.dials.size() - before;
+}
+
+TEST(PickHealthyRefused, WhoRefusesUsIsLeftForOneThatAcceptsUs) {
+  Harness link;
+  const uint64_t refusing = link.bring_up(kReconnect);
+
+  link.take(link.core.on_refused(refusing, link.now));
+
+  EXPECT_THAT(link.dials, SizeIs(2)) << "at once";
+  EXPECT_EQ(link.core.picked(), refusing);
+  EXPECT_EQ(link.bring_up(kReconnect), link.core.picked());
+  EXPECT_TRUE(link.has_dropped(refusing));
+}
+
+TEST(PickHealthyRefused, AnotherThatRefusesUsDoesNotTakeOver) {
+  Harness link;
+  const uint64_t refusing = link.bring_up(kReconnect);
+  link.take(link.core.on_refused(refusing, link.now));
+  link.connect(link.last());
+
+  link.fail_discovery(link.last(), Discovery::Outcome::Failed);
+
+  EXPECT_EQ(link.core.picked(), refusing);
+  link.advance(10s);
+  EXPECT_EQ(link.core.children(), 1u) << "the doubt is over";
+}
+
+TEST(PickHealthyRefused, IfAllRefuseUsTriesAreFew) {
+  Harness link;
+  link.bring_up(kReconnect);
+
+  EXPECT_LE(dials_while_refused(link, 1min), 12u);
+  EXPECT_LE(dials_while_refused(link, 10min), 90u) << "less than one in seven seconds";
+}
+
+TEST(PickHealthyRefused, TheFirstServerOfAllMayBeLeftToo) {
+  Harness link;
+  link.connect(link.last());
+  link.fail_discovery(link.last(), Discovery::Outcome::Failed);
+  const uint64_t refusing = link.core.picked();
+
+  link.take(link.core.on_refused(refusing, link.now));
+
+  EXPECT_THAT(link.dials, SizeIs(2)) << "although nobody said that clients may move";
+}
+
+TEST(PickHealthyRefused, InPickFirstModeItIsStayedWith) {
+  Harness link;
+  link.bring_up(kPickFirst);
+
+  link.take(link.core.on_refused(link.core.picked(), link.now));
+  link.advance(1min);
+
+  EXPECT_THAT(link.dials, SizeIs(1));
+}
+
 TEST(PickHealthyPressed, AnUnhealthyServerMetAgainIsTriedAgainSoonAndThenLessSoon) {
   Harness link;
   link.unavailable(link.bring_up(kReconnect));

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "rpc/pick_healthy_harness.h"
 
 namespace holdfast::rpc::pick {
@@ -122,6 +124,52 @@ TEST(PickHealthyPlan, CredentialsMayBeReplacedAtOnce) {
   EXPECT_EQ(link.dials.back().credentials, 1u);
 }
 
+TEST(PickHealthyPlan, APauseDropsEverythingUntilThereAreNewCredentials) {
+  Harness link({.reconnect_interval = 1h});
+  const uint64_t active = link.bring_up(kReconnect);
+  link.serve(active, false);
+  link.until_next_dial();
+  const uint64_t backup = link.last();
+  const size_t dials = link.dials.size();
+
+  link.take(link.core.pause(link.now));
+
+  EXPECT_EQ(link.core.picked(), 0u);
+  EXPECT_EQ(link.asked<Pick>().back(), Pick{0});
+  EXPECT_TRUE(link.has_dropped(active));
+  EXPECT_TRUE(link.has_dropped(backup));
+  EXPECT_EQ(link.core.next_deadline(), std::nullopt);
+  link.unanswered(0);
+  link.close(active);
+  link.take(*link.core.set_addresses({"b:1"}, link.now));
+  link.advance(24h);
+  EXPECT_THAT(link.dials, SizeIs(dials));
+  link.take(*link.core.replace_credentials(link.now));
+  EXPECT_EQ(link.dials.back(), (Dial{link.last(), "b:1", 1}));
+  EXPECT_EQ(link.bring_up(kReconnect), link.core.picked());
+}
+
+TEST(PickHealthyPlan, CredentialsThatAreOnlyToBeUsedEndAPauseToo) {
+  Harness link;
+  link.bring_up(kPickFirst);
+  link.take(link.core.pause(link.now));
+
+  use_credentials(link);
+
+  EXPECT_EQ(link.dials.back().credentials, 1u);
+  EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
+}
+
+TEST(PickHealthyPlan, APauseBeforeTheStartDialsNobody) {
+  PickHealthy core({}, {"lb:1"}, 1);
+  const Time now{1h};
+
+  EXPECT_THAT(core.pause(now), SizeIs(0));
+  EXPECT_THAT(core.start(now), SizeIs(0));
+
+  EXPECT_THAT(*core.replace_credentials(now), SizeIs(1)) << "the dial";
+}
+
 TEST(PickHealthyPlan, AGoodConnectionIsReplacedEveryInterval) {
   Harness link({.reconnect_interval = 1h});
   uint64_t active = link.bring_up(kPickFirst);
@@ -134,6 +182,54 @@ TEST(PickHealthyPlan, AGoodConnectionIsReplacedEveryInterval) {
     EXPECT_EQ(link.core.children(), 1u);
     active = next;
   }
+}
+
+TEST(PickHealthyPlan, AnIntervalThatIsSetLaterBeginsAnywhereWithinIt) {
+  std::set<Duration> waits;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Harness link({}, {"lb:1"}, seed);
+    link.bring_up(kPickFirst);
+
+    link.take(link.core.set_reconnect_interval(1h, link.now));
+
+    waits.insert(link.until_next_dial(2h));
+    EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
+    EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min)) << "from then on";
+  }
+  EXPECT_LT(*waits.begin(), 20min) << "a crowd that is told at once does not come at once";
+  EXPECT_THAT(*waits.rbegin(), between(40min, 1h));
+}
+
+TEST(PickHealthyPlan, AnIntervalThatIsToldAgainChangesNothing) {
+  Harness link({.reconnect_interval = 1h});
+  link.bring_up(kPickFirst);
+  const auto due = link.core.next_deadline();
+  link.advance(30min);
+
+  link.take(link.core.set_reconnect_interval(1h, link.now));
+
+  EXPECT_EQ(link.core.next_deadline(), due);
+}
+
+TEST(PickHealthyPlan, AnIntervalOfZeroEndsTheReconnects) {
+  Harness link({.reconnect_interval = 1h});
+  const uint64_t active = link.bring_up(kPickFirst);
+
+  link.take(link.core.set_reconnect_interval(0s, link.now));
+  link.advance(24h);
+
+  EXPECT_EQ(link.core.picked(), active);
+  EXPECT_THAT(link.dials, SizeIs(1));
+}
+
+TEST(PickHealthyPlan, AnIntervalThatIsSetBeforeThereIsAConnectionCountsFromIt) {
+  Harness link;
+  link.take(link.core.set_reconnect_interval(1h, link.now));
+  link.advance(10s);
+
+  link.bring_up(kPickFirst);
+
+  EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min));
 }
 
 TEST(PickHealthyPlan, AnAddressThatIsGoneIsLeftOnceAnotherIsReady) {

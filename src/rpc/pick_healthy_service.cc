@@ -92,6 +92,7 @@ PickHealthyService::PickHealthyService(const asio::any_io_executor& loop, const 
       timer_(loop),
       tasks_(loop) {
   channel_options_.emplace(0, std::move(channel));
+  stats_.reconnect_interval = options.core.reconnect_interval;
 }
 
 PickHealthyService::~PickHealthyService() = default;
@@ -123,8 +124,26 @@ Status PickHealthyService::replace_channel_options(ChannelOptions channel) {
   return change_settings(core_.replace_credentials(clock_.now()));
 }
 
+void PickHealthyService::pause(std::string why) {
+  last_failure_ = std::move(why);
+  carry_out(core_.pause(clock_.now()));
+}
+
+void PickHealthyService::stream_ended(uint64_t connection_id, const Status& why) {
+  const bool refused = why.code() == absl::StatusCode::kUnauthenticated;
+  if (refused && options_.leave_who_refuses) {
+    carry_out(core_.on_refused(connection_id, clock_.now()));
+  }
+}
+
 Status PickHealthyService::set_addresses(std::vector<std::string> addresses) {
   return change_settings(core_.set_addresses(std::move(addresses), clock_.now()));
+}
+
+void PickHealthyService::set_reconnect_interval(Duration interval) {
+  if (interval == stats_.reconnect_interval) return;
+  stats_.reconnect_interval = interval;
+  carry_out(core_.set_reconnect_interval(interval, clock_.now()));
 }
 
 Status PickHealthyService::change_settings(Result<pick::Actions> actions) {

@@ -58,11 +58,15 @@ struct PickedCall {
 struct PickHealthyServiceOptions {
   PickHealthyOptions core{};
   Duration unanswered_after = std::chrono::seconds(1);  // then the connection is doubted
+  // Whether another server may take credentials that one refuses ("unauthenticated"): for those
+  // that the cluster issued and that have not run out.
+  bool leave_who_refuses = false;
   uint64_t seed = 1;  // give every process its own: it decides who is dialled first
 };
 
 struct PickHealthyStats : pick::Counts {
   uint64_t repeated_calls = 0;  // attempts beyond the first
+  Duration reconnect_interval{0};
 };
 
 // Belongs to one executor, single-threaded or a strand.
@@ -84,11 +88,15 @@ class PickHealthyService {
 
   // The connection picked now; null while none is connected.
   Pinned picked() const { return picked_; }
-  // Waits for one. kUnavailable, with the last failure to dial, when the time is over.
+  // Waits for one. kUnavailable (HF1301), with the last failure to dial, when the time is over.
   asio::awaitable<Result<Pinned>> wait_picked(Duration timeout);
   // Returns once another connection is picked instead of this one, or none was and one is, or its
   // server was found to be silent; also when this is stopped, or the caller cancelled.
   asio::awaitable<void> left(uint64_t connection_id);
+  // The same, however silent its server is.
+  asio::awaitable<void> moved(uint64_t connection_id);
+  // A stream on it has ended like this. Calls say so by themselves.
+  void stream_ended(uint64_t connection_id, const Status& why);
 
   // New credentials: a connection with them is made beside the old one and takes over once the
   // server has accepted it (GetServiceConfig answered); until then the old one stays. These three
@@ -96,12 +104,17 @@ class PickHealthyService {
   Status use_channel_options(ChannelOptions channel);
   // At once: the old credentials are worth nothing any more.
   Status replace_channel_options(ChannelOptions channel);
+  // Drops every connection and dials nobody until one of the two above. `why` is what calls that
+  // wait for a connection end with.
+  void pause(std::string why);
   Status set_addresses(std::vector<std::string> addresses);
+  // How often a good connection is replaced, make before break; zero: never. Cheap to say again.
+  void set_reconnect_interval(Duration interval);
 
   // `method` is a member of `Service::StubInterface::async_interface`. Ends with the server's
-  // answer or error; kUnavailable, with the reason, if none could be asked; kDeadlineExceeded if
-  // none of those asked answered in time; kCancelled if the coroutine was cancelled, or this
-  // stopped.
+  // answer or error; kUnavailable (HF1301), with the reason, if none could be asked;
+  // kDeadlineExceeded if none of those asked answered in time; kCancelled if the coroutine was
+  // cancelled, or this stopped.
   template <typename Service, typename Request, typename Response>
   asio::awaitable<Result<Response>> call(void (Service::StubInterface::async_interface::*method)(
                                              grpc::ClientContext*, const Request*, Response*,

@@ -52,6 +52,7 @@ void PickHealthy::judge_backup(Time now, Actions& out) {
 // said so: nobody should wait for it for ever.
 bool PickHealthy::may_move() const {
   if (active_->wants_reconnect()) return true;
+  if (active_->refuses() && active_->has_failed_discovery()) return true;
   return active_->is_undiscovered() && (active_->is_doubted() || !active_->mode());
 }
 
@@ -77,9 +78,10 @@ bool PickHealthy::may_hurry(Time now) {
   return true;
 }
 
-// Calls are known to suffer: on a server that is there, but is silent or said that it cannot.
+// Calls are known to suffer: on a server that is there, but is silent or said that it cannot. Who
+// refuses us is left without haste: if all do, each try is one more refusal.
 bool PickHealthy::is_pressed() const {
-  return active_->is_connected() && active_->is_doubted() && may_move();
+  return active_->is_connected() && active_->is_doubted() && !active_->refuses() && may_move();
 }
 
 // Behind a balancer the next server may be the same one again, and the calls that wait have
@@ -119,7 +121,7 @@ std::unique_ptr<Child> PickHealthy::make_child(std::string avoided) {
   pick::ChildSetup setup{.addresses = addresses_,
                          .avoided = std::move(avoided),
                          .credentials = credentials_,
-                         .must_be_accepted = replacing_};
+                         .must_be_accepted = replacing_ || (active_ && active_->refuses())};
   if (active_) setup.mode = active_->mode();
   return std::make_unique<Child>(shared_, std::move(setup));
 }
@@ -148,10 +150,7 @@ void PickHealthy::take_over(Time now, Actions& out) {
   replacing_ = active_->credentials() != credentials_;
   connect_at_.reset();
   reconnect_at_.reset();
-  const Duration interval = shared_.options.reconnect_interval;
-  if (interval > Duration::zero()) {
-    replace_at_ = now + interval + shared_.rng.below(interval / 10);
-  }
+  arm_replace(now);
   if (ready) {
     calm();
   } else {
@@ -167,6 +166,13 @@ void PickHealthy::arm_connect(Time now) {
 
 void PickHealthy::arm_reconnect(Time now) {
   if (!reconnect_at_) reconnect_at_ = now + backoff_ + shared_.rng.below(backoff_ / 2);
+}
+
+void PickHealthy::arm_replace(Time now) {
+  const Duration interval = shared_.options.reconnect_interval;
+  if (interval > Duration::zero()) {
+    replace_at_ = now + interval + shared_.rng.below(interval / 10);
+  }
 }
 
 void PickHealthy::calm() {

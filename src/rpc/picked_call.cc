@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/reason.h"
 #include "rpc/mailbox.h"
 #include "rpc/pick_healthy_service.h"
 #include "rpc/status.h"
@@ -77,6 +78,7 @@ PickHealthyService::attempt_until_answered(const StartAttempt& start, const Pick
   Running running(loop_,
                   {.repeat = options.repeat,
                    .unanswered_after = options_.unanswered_after,
+                   .leave_who_refuses = options_.leave_who_refuses,
                    .seed = options_.seed + ++calls_},
                   began, began + options.timeout);
   const Waiting waiting(waiters_, running.ends.timer());
@@ -122,12 +124,14 @@ void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::
   const Time now = clock_.now();
   const bool lost =
       !status.ok() && ended.connection->channel->GetState(false) != GRPC_CHANNEL_READY;
-  const bool unavailable =
+  const Complaint complaint =
       running.call.on_ended(attempt, {.code = ended.ended->code(), .lost = lost}, now);
   if (lost) {
     carry_out(core_.on_closed(id, now));
-  } else if (unavailable) {
+  } else if (complaint == Complaint::Unavailable) {
     carry_out(core_.on_unavailable(id, now));
+  } else if (complaint == Complaint::Refused) {
+    carry_out(core_.on_refused(id, now));
   } else if (core_.is_doubted(id)) {
     carry_out(core_.on_answered(id, now));
   }
@@ -147,8 +151,8 @@ Status PickHealthyService::outcome(const Running& running, const PickedCall& opt
 
 Status PickHealthyService::no_connection(Duration timeout) const {
   const std::string why = last_failure_.empty() ? "nothing answered" : last_failure_;
-  return absl::UnavailableError(
-      fmt::format("not connected within {}: {}", to_short_string(timeout), why));
+  return coded(absl::StatusCode::kUnavailable, "HF1301",
+               fmt::format("not connected within {}: {}", to_short_string(timeout), why));
 }
 
 asio::awaitable<bool> PickHealthyService::next_pick(Duration at_most) {
@@ -178,6 +182,12 @@ asio::awaitable<Result<Pinned>> PickHealthyService::wait_picked(Duration timeout
 asio::awaitable<void> PickHealthyService::left(uint64_t connection_id) {
   while (!stopped_ && !core_.is_silent(connection_id) &&
          (!picked_ || picked_->id == connection_id)) {
+    if (!co_await next_pick(kLongWait)) co_return;
+  }
+}
+
+asio::awaitable<void> PickHealthyService::moved(uint64_t connection_id) {
+  while (!stopped_ && (!picked_ || picked_->id == connection_id)) {
     if (!co_await next_pick(kLongWait)) co_return;
   }
 }

@@ -35,6 +35,7 @@ RepeatedCall::RepeatedCall(RepeatOptions options, Time start, Time deadline)
 
 RepeatedCall::Next RepeatedCall::next(uint64_t picked, Time now) {
   Next out;
+  if (refused_ && !answer_ && !has_running() && now >= refused_until_) answer_ = refused_;
   out.done = answer_.has_value() || now >= deadline_;
   if (out.done) return out;
   out.doubt = due_doubt(picked, now);
@@ -52,6 +53,7 @@ bool RepeatedCall::may_start(uint64_t picked, Time now) const {
   if (options_.repeat == Repeat::Never) return attempts_.empty();
   size_t running = 0;
   for (const Attempt& attempt : attempts_) {
+    if (attempt.refused && attempt.connection == picked) return false;
     if (attempt.running && (attempt.connection == picked || !attempt.doubted)) return false;
     running += attempt.running ? 1 : 0;
   }
@@ -83,9 +85,23 @@ std::optional<uint64_t> RepeatedCall::due_too_slow(Time now) {
   return std::nullopt;
 }
 
-bool RepeatedCall::on_ended(size_t attempt, AttemptEnd end, Time now) {
+// True if it is the first, and another server may be asked.
+bool RepeatedCall::note_refusal(size_t attempt, Time now) {
+  attempts_[attempt].refused = true;
+  if (refused_) return false;
+  refused_ = attempt;
+  refused_until_ = now + options_.unanswered_after;
+  return true;
+}
+
+Complaint RepeatedCall::on_ended(size_t attempt, AttemptEnd end, Time now) {
   HF_CHECK(attempt < attempts_.size(), "an attempt was started before it ends");
   attempts_[attempt].running = false;
+  if (end.code == absl::StatusCode::kUnauthenticated && options_.leave_who_refuses) {
+    const bool again = note_refusal(attempt, now) && options_.repeat == Repeat::Safe;
+    if (!again && !answer_) answer_ = attempt;
+    return end.lost ? Complaint::None : Complaint::Refused;
+  }
   const bool in_time = now < deadline_;
   const bool again = options_.repeat == Repeat::Safe && is_worth_repeating(end, in_time);
   if (!again && !answer_) answer_ = attempt;
@@ -93,8 +109,9 @@ bool RepeatedCall::on_ended(size_t attempt, AttemptEnd end, Time now) {
     retry_at_ = now + backoff_.next();
     waiting_at_ = now + options_.unanswered_after;
   }
-  return !end.lost && (end.code == absl::StatusCode::kUnavailable ||
-                       (end.code == absl::StatusCode::kDeadlineExceeded && in_time));
+  const bool cannot = end.code == absl::StatusCode::kUnavailable ||
+                      (end.code == absl::StatusCode::kDeadlineExceeded && in_time);
+  return cannot && !end.lost ? Complaint::Unavailable : Complaint::None;
 }
 
 bool RepeatedCall::has_running() const {
@@ -108,6 +125,7 @@ Time RepeatedCall::wake_at(Time now) const {
   };
   consider(retry_at_);
   consider(waiting_at_);
+  if (refused_) consider(refused_until_);
   for (const Attempt& attempt : attempts_) {
     if (!attempt.running) continue;
     if (!attempt.doubted) first = std::min(first, attempt.started + options_.unanswered_after);

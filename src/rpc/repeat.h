@@ -24,6 +24,9 @@ enum class Repeat : uint8_t {
 struct RepeatOptions {
   Repeat repeat = Repeat::Never;
   Duration unanswered_after = std::chrono::seconds(1);  // then the connection is doubted
+  // Whether "unauthenticated" is one server's word, and another is asked: once, and only if it is
+  // picked within `unanswered_after`. Never the same one again.
+  bool leave_who_refuses = false;
   BackoffOptions backoff{std::chrono::milliseconds(50), std::chrono::milliseconds(500)};
   uint64_t seed = 1;
 };
@@ -33,6 +36,9 @@ struct AttemptEnd {
   absl::StatusCode code = absl::StatusCode::kOk;
   bool lost = false;
 };
+
+// What the end of an attempt says of its server, still connected: tell the core.
+enum class Complaint : uint8_t { None, Unavailable, Refused };
 
 class RepeatedCall {
  public:
@@ -51,8 +57,7 @@ class RepeatedCall {
   };
   Next next(uint64_t picked, Time now);
 
-  // Whether the server, still connected, said that it cannot: tell the core.
-  bool on_ended(size_t attempt, AttemptEnd end, Time now);
+  Complaint on_ended(size_t attempt, AttemptEnd end, Time now);
 
   size_t attempts() const { return attempts_.size(); }
   // Of a call that is done: the attempt whose answer or error is the call's; nothing if no server
@@ -66,6 +71,7 @@ class RepeatedCall {
     uint64_t connection = 0;
     Time started{};
     bool running = true;
+    bool refused = false;
     bool doubted = false;
     bool too_slow = false;
   };
@@ -73,14 +79,17 @@ class RepeatedCall {
   std::optional<uint64_t> due_doubt(uint64_t picked, Time now);
   std::optional<uint64_t> due_too_slow(Time now);
   Time wake_at(Time now) const;
+  bool note_refusal(size_t attempt, Time now);
 
   RepeatOptions options_;
   Time deadline_;
   Backoff backoff_;
   std::vector<Attempt> attempts_;
   std::optional<size_t> answer_;
-  Time retry_at_;    // on a connection that failed already
-  Time waiting_at_;  // when a call without a connection doubts again
+  std::optional<size_t> refused_;  // the first attempt that was
+  Time refused_until_{};           // then that is the answer
+  Time retry_at_;                  // on a connection that failed already
+  Time waiting_at_;                // when a call without a connection doubts again
 };
 
 }  // namespace holdfast::rpc

@@ -13,6 +13,9 @@ class RepeatTest : public testing::Test {
   RepeatedCall make(Repeat repeat, Duration timeout = 5s) {
     return RepeatedCall({.repeat = repeat}, now_, now_ + timeout);
   }
+  RepeatedCall make_leaving(Repeat repeat) {
+    return RepeatedCall({.repeat = repeat, .leave_who_refuses = true}, now_, now_ + 5s);
+  }
 
   Time now_{1h};
 };
@@ -29,19 +32,20 @@ TEST_F(RepeatTest, AnAnswerEndsIt) {
   RepeatedCall call = make(Repeat::Safe);
   call.next(7, now_);
 
-  EXPECT_FALSE(call.on_ended(0, {.code = Code::kOk}, now_));
+  EXPECT_EQ(call.on_ended(0, {.code = Code::kOk}, now_), Complaint::None);
 
   EXPECT_TRUE(call.next(7, now_).done);
   EXPECT_EQ(call.answer(), 0u);
 }
 
 TEST_F(RepeatTest, AnErrorThatIsAnAnswerIsNotRepeated) {
-  for (const Code code : {Code::kNotFound, Code::kPermissionDenied, Code::kAborted,
-                          Code::kResourceExhausted, Code::kInternal, Code::kUnknown}) {
+  for (const Code code :
+       {Code::kNotFound, Code::kPermissionDenied, Code::kUnauthenticated, Code::kAborted,
+        Code::kResourceExhausted, Code::kInternal, Code::kUnknown}) {
     RepeatedCall call = make(Repeat::Safe);
     call.next(7, now_);
 
-    EXPECT_FALSE(call.on_ended(0, {.code = code}, now_));
+    EXPECT_EQ(call.on_ended(0, {.code = code}, now_), Complaint::None);
 
     EXPECT_TRUE(call.next(8, now_).done) << absl::StatusCodeToString(code);
   }
@@ -51,7 +55,8 @@ TEST_F(RepeatTest, WhatIsNeverRepeatedEndsWithItsFirstError) {
   RepeatedCall call = make(Repeat::Never);
   call.next(7, now_);
 
-  EXPECT_TRUE(call.on_ended(0, {.code = Code::kUnavailable}, now_)) << "the core is told";
+  EXPECT_EQ(call.on_ended(0, {.code = Code::kUnavailable}, now_), Complaint::Unavailable)
+      << "the core is told";
 
   EXPECT_TRUE(call.next(8, now_).done);
   EXPECT_EQ(call.answer(), 0u);
@@ -61,7 +66,7 @@ TEST_F(RepeatTest, ItMovesToAnotherConnectionAtOnce) {
   RepeatedCall call = make(Repeat::Safe);
   call.next(7, now_);
 
-  EXPECT_TRUE(call.on_ended(0, {.code = Code::kUnavailable}, now_));
+  EXPECT_EQ(call.on_ended(0, {.code = Code::kUnavailable}, now_), Complaint::Unavailable);
 
   EXPECT_EQ(call.next(8, now_).start, 8u);
 }
@@ -86,21 +91,74 @@ TEST_F(RepeatTest, ALostConnectionIsRepeatedWhateverGrpcCallsIt) {
     RepeatedCall call = make(Repeat::Safe);
     call.next(7, now_);
 
-    EXPECT_FALSE(call.on_ended(0, {.code = code, .lost = true}, now_)) << "no word of a server";
+    EXPECT_EQ(call.on_ended(0, {.code = code, .lost = true}, now_), Complaint::None)
+        << "no word of a server";
 
     EXPECT_EQ(call.next(8, now_).start, 8u);
   }
+}
+
+TEST_F(RepeatTest, WhoRefusesIsLeftForAnotherAndNotAskedAgain) {
+  RepeatedCall call = make_leaving(Repeat::Safe);
+  call.next(7, now_);
+
+  EXPECT_EQ(call.on_ended(0, {.code = Code::kUnauthenticated}, now_), Complaint::Refused);
+
+  const auto next = call.next(7, now_);
+  EXPECT_FALSE(next.done);
+  EXPECT_FALSE(next.start);
+  EXPECT_EQ(next.wake_at, now_ + 1s);
+  now_ += 900ms;
+  EXPECT_FALSE(call.next(7, now_).start) << "however long it is picked";
+  EXPECT_EQ(call.next(8, now_).start, 8u);
+  now_ += 900ms;
+  EXPECT_FALSE(call.next(8, now_).done) << "the other one may take its time";
+  call.on_ended(1, {.code = Code::kOk}, now_);
+  EXPECT_TRUE(call.next(8, now_).done);
+  EXPECT_EQ(call.answer(), 1u);
+}
+
+TEST_F(RepeatTest, ARefusalIsTheAnswerIfNoOtherServerIsFoundSoon) {
+  RepeatedCall call = make_leaving(Repeat::Safe);
+  call.next(7, now_);
+  call.on_ended(0, {.code = Code::kUnauthenticated}, now_);
+
+  now_ += 1s;
+
+  EXPECT_TRUE(call.next(7, now_).done);
+  EXPECT_EQ(call.answer(), 0u);
+}
+
+TEST_F(RepeatTest, ASecondRefusalIsTheAnswer) {
+  RepeatedCall call = make_leaving(Repeat::Safe);
+  call.next(7, now_);
+  call.on_ended(0, {.code = Code::kUnauthenticated}, now_);
+  call.next(8, now_);
+
+  EXPECT_EQ(call.on_ended(1, {.code = Code::kUnauthenticated}, now_), Complaint::Refused);
+
+  EXPECT_TRUE(call.next(9, now_).done);
+  EXPECT_EQ(call.answer(), 1u);
+}
+
+TEST_F(RepeatTest, WhatIsSentOnceEndsWithItsRefusal) {
+  RepeatedCall call = make_leaving(Repeat::Never);
+  call.next(7, now_);
+
+  EXPECT_EQ(call.on_ended(0, {.code = Code::kUnauthenticated}, now_), Complaint::Refused);
+
+  EXPECT_TRUE(call.next(8, now_).done);
 }
 
 TEST_F(RepeatTest, ADeadlineOfTheServersIsRepeatedAndOursIsNot) {
   RepeatedCall call = make(Repeat::Safe);
   call.next(7, now_);
 
-  EXPECT_TRUE(call.on_ended(0, {.code = Code::kDeadlineExceeded}, now_));
+  EXPECT_EQ(call.on_ended(0, {.code = Code::kDeadlineExceeded}, now_), Complaint::Unavailable);
   EXPECT_EQ(call.next(8, now_).start, 8u);
   now_ += 5s;
 
-  EXPECT_FALSE(call.on_ended(1, {.code = Code::kDeadlineExceeded}, now_));
+  EXPECT_EQ(call.on_ended(1, {.code = Code::kDeadlineExceeded}, now_), Complaint::None);
   EXPECT_TRUE(call.next(8, now_).done);
 }
 

@@ -211,10 +211,25 @@ TEST_F(NodeServiceTest, AnIdentityThatRanOutIsReplacedByJoiningAgain) {
   start(patient, held);
   until([&, end = clock_.now() + 200ms] { return clock_.now() > end; });
   EXPECT_EQ(node_->stats().announced, 0U) << "it sends nothing";
+  EXPECT_EQ(node_->pick().stats().dialled, 0U);
 
   std::filesystem::rename(dir_.file("later"), folder());
 
   EXPECT_TRUE(until([&] { return node_->stats().announced >= 1; }));
+}
+
+TEST_F(NodeServiceTest, AnIdentityThatRunsOutLeavesItsControllerAlone) {
+  NodeOptions nowhere = options();
+  nowhere.folder = dir_.file("not-there");  // so that no renewal gets through
+  nowhere.look_again = 20ms;
+  start(nowhere, cluster_.join(folder(), "a"));
+  ASSERT_TRUE(until([&] { return node_->pick().picked() != nullptr; }));
+
+  EXPECT_TRUE(until([&] { return node_->pick().picked() == nullptr; })) << "it lives for 5 s";
+
+  const uint64_t dialled = node_->pick().stats().dialled;
+  until([&, end = clock_.now() + 500ms] { return clock_.now() > end; });
+  EXPECT_EQ(node_->pick().stats().dialled, dialled);
 }
 
 }  // namespace

@@ -106,6 +106,10 @@ class NodeSkew : public testing::Test {
     return eventually([&] { return source(kind) == "cache"; }, 20s);
   }
 
+  bool shows(const std::string& metric) const {
+    return eventually([&] { return ask("GET /metrics").body.contains(metric); }, 15s);
+  }
+
   TempDir dir_;
   SystemClock clock_;
   Authority authority_;
@@ -143,6 +147,25 @@ TEST_F(NodeSkew, AControllerWhoseInitSaysNothingHasConfirmedEverything) {
   upsert(resource::make_resource(resource::Kind::Service, "web"));
   EXPECT_TRUE(eventually([&] { return ask("GET /v1/service/web").status == 200; }, 1s));
   EXPECT_EQ(source("service/web"), "cache");
+}
+
+// Not of skew, but the same two: settings reach the node through its cache.
+TEST_F(NodeSkew, TheReconnectIntervalIsFollowedWithoutARestart) {
+  start({.knows_partial_success = true});
+  ASSERT_TRUE(is_cached("networking_config"));
+  EXPECT_TRUE(shows("holdfast_link_reconnect_interval_seconds 0\n"));
+
+  v1::Resource settings = resource::make_resource(resource::Kind::NetworkingConfig, "default");
+  settings.mutable_networking_config()->mutable_reconnect_interval()->set_seconds(10);
+  upsert(settings);
+
+  EXPECT_TRUE(shows("holdfast_link_reconnect_interval_seconds 10\n"));
+  EXPECT_TRUE(shows("holdfast_link_swaps_total 1\n")) << "within the interval";
+  EXPECT_TRUE(is_cached("service"));
+  EXPECT_TRUE(shows("holdfast_link_failed_dials_total 0\n"));
+  settings.mutable_networking_config()->clear_reconnect_interval();
+  upsert(settings);
+  EXPECT_TRUE(shows("holdfast_link_reconnect_interval_seconds 0\n"));
 }
 
 }  // namespace

@@ -15,7 +15,9 @@
 #include <boost/asio/write.hpp>
 
 #include <optional>
+#include <set>
 
+#include "base/reason.h"
 #include "integration/pick_member.h"
 #include "rpc/pick_healthy_service.h"
 #include "rpc/server_stream.h"
@@ -102,9 +104,9 @@ class PickHealthyTest : public testing::Test {
  protected:
   ~PickHealthyTest() override { stop(); }
 
-  void start(std::vector<std::string> addresses, PickHealthyServiceOptions options = quick()) {
+  void start(std::vector<std::string> addresses) {
     link_ = std::make_unique<PickHealthyService>(io_.get_executor(), clock_, std::move(addresses),
-                                                 channel_, options);
+                                                 channel_, options_);
     link_->start();
   }
   void stop() {
@@ -163,6 +165,7 @@ class PickHealthyTest : public testing::Test {
   asio::io_context io_;
   SystemClock clock_;
   ChannelOptions channel_{.connect_timeout = 500ms};
+  PickHealthyServiceOptions options_ = quick();
   std::unique_ptr<PickHealthyService> link_;
 };
 
@@ -384,6 +387,86 @@ TEST_F(PickHealthyTest, CredentialsMayBeReplacedAtOnce) {
   EXPECT_EQ(link_->picked()->credentials, 1u);
 }
 
+TEST_F(PickHealthyTest, WhoRefusesIsLeftForOneThatAcceptsIfThatIsWanted) {
+  Member first("first", {});
+  Member second("second", {});
+  start_on_first_of(first, second);
+  first.refuses = true;
+  EXPECT_EQ(get(Repeat::Safe, 10s).status().code(), absl::StatusCode::kUnauthenticated);
+  stop();
+  first.refuses = false;
+  options_.leave_who_refuses = true;
+  start_on_first_of(first, second);
+
+  first.refuses = true;
+
+  EXPECT_EQ(get(), "second");
+  EXPECT_EQ(link_->stats().repeated_calls, 1U);
+  second.refuses = true;
+  EXPECT_EQ(get(Repeat::Safe, 10s).status().code(), absl::StatusCode::kUnauthenticated);
+}
+
+// Whoever waits in a loop for another connection would never let go of the executor.
+TEST_F(PickHealthyTest, ASilentServerIsLeftByStreamsAndNobodyHasMoved) {
+  Member member("member", {.mode = "pick_first"});
+  start({member.address()});
+  ASSERT_EQ(get(), "member");
+  const uint64_t id = link_->picked()->id;
+  bool left = false;
+  bool moved = false;
+  asio::co_spawn(io_, link_->left(id), [&](const std::exception_ptr&) { left = true; });
+  asio::co_spawn(io_, link_->moved(id), [&](const std::exception_ptr&) { moved = true; });
+
+  member.silent = true;
+  EXPECT_EQ(get(Repeat::Safe, 1500ms).status().code(), absl::StatusCode::kDeadlineExceeded);
+
+  EXPECT_TRUE(until([&] { return left; }));
+  EXPECT_FALSE(moved);
+  member.silent = false;
+  stop();
+  EXPECT_TRUE(moved);
+}
+
+TEST_F(PickHealthyTest, APausedLinkDialsNobodyAndSaysWhy) {
+  const Member member("member", {});
+  start({member.address()});
+  ASSERT_EQ(get(), "member");
+
+  link_->pause("the certificate has run out");
+
+  EXPECT_EQ(link_->picked(), nullptr);
+  EXPECT_TRUE(until([&] { return member.health_watches == 0; }));
+  const auto answer = get(Repeat::Safe, 700ms);
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(answer.status().message()), HasSubstr("has run out"));
+  EXPECT_EQ(link_->stats().dialled, 1U);
+  ASSERT_TRUE(link_->replace_channel_options(channel_).ok());
+  EXPECT_EQ(get(), "member");
+}
+
+TEST_F(PickHealthyTest, PeriodicReconnectsMoveTheConnectionAndNoCallFails) {
+  const Member one("one", {});
+  const Member two("two", {});
+  start({one.address(), two.address()});
+  ASSERT_TRUE(get(Repeat::Safe, 10s).ok());
+
+  link_->set_reconnect_interval(50ms);
+  std::set<std::string> seen;
+  const Time end = clock_.now() + kPatience;
+  while ((link_->stats().swaps < 10 || seen.size() < 2) && clock_.now() < end) {
+    EXPECT_NE(link_->picked(), nullptr) << "made before the old one is left";
+    const auto answer = get(Repeat::Never, 10s);  // sent once: nothing covers up for a lost one
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    seen.insert(*answer);
+  }
+  link_->set_reconnect_interval(0s);
+
+  EXPECT_GE(link_->stats().swaps, 10U);
+  EXPECT_EQ(seen.size(), 2U) << "chance leads to both";
+  EXPECT_EQ(link_->stats().failed_dials, 0U);
+  EXPECT_TRUE(until([&] { return one.health_watches + two.health_watches == 1; }));
+}
+
 TEST_F(PickHealthyTest, WithoutAnyServerTheReasonIsSaid) {
   start({"127.0.0.1:1"});
 
@@ -391,9 +474,11 @@ TEST_F(PickHealthyTest, WithoutAnyServerTheReasonIsSaid) {
   const auto waited = run(link_->wait_picked(100ms));
 
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(split_reason(answer.status()).code, "HF1301");
   EXPECT_THAT(std::string(answer.status().message()), HasSubstr("refused"));
   EXPECT_THAT(std::string(answer.status().message()), HasSubstr("127.0.0.1:1"));
   EXPECT_EQ(waited.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(split_reason(waited.status()).code, "HF1301");
 }
 
 TEST_F(PickHealthyTest, TheDeadlineEndsACallThatNobodyAnswers) {

@@ -44,6 +44,7 @@ grpc::Status Member::Resources::Get(grpc::ServerContext* context, const v1::GetR
   member_.gets += 1;
   if (!wait_while(member_.silent, *context)) return grpc::Status::CANCELLED;
   if (member_.unavailable) return {grpc::StatusCode::UNAVAILABLE, "as asked"};
+  if (member_.refuses) return {grpc::StatusCode::UNAUTHENTICATED, "as asked"};
   response->mutable_metadata()->set_name(member_.name_);
   return grpc::Status::OK;
 }
@@ -65,6 +66,7 @@ grpc::Status Member::Discovery::GetServiceConfig(grpc::ServerContext* context,
                                                  v1::GetServiceConfigResponse* response) {
   if (!wait_while(member_.silent, *context)) return grpc::Status::CANCELLED;
   if (!wait_while(member_.stuck_in_discovery, *context)) return grpc::Status::CANCELLED;
+  if (member_.refuses) return {grpc::StatusCode::UNAUTHENTICATED, "as asked"};
   v1::ServiceConfig& config = *response->mutable_config();
   config.add_load_balancing_config()->mutable_pick_healthy()->set_mode(member_.options_.mode);
   config.mutable_health_check_config()->set_service_name("");

@@ -31,6 +31,7 @@ class Member {
 
   std::atomic<bool> serving = true;
   std::atomic<bool> unavailable = false;         // Get is answered so
+  std::atomic<bool> refuses = false;             // every call but health, as "unauthenticated"
   std::atomic<bool> silent = false;              // nothing is answered, not even health
   std::atomic<bool> stuck_in_discovery = false;  // only GetServiceConfig is not answered
   std::atomic<int> gets = 0;
