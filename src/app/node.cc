@@ -15,6 +15,9 @@ using resource::Kind;
 constexpr Duration kTick = std::chrono::seconds(1);
 // Long enough for a controller that is there, short enough for a machine that starts without one.
 constexpr Duration kFirstWait = std::chrono::seconds(5);
+// Between tries to follow a controller; the first comes within a sixteenth of it. Short, because a
+// stream that goes on from where the last one ended costs a controller next to nothing.
+constexpr Duration kLongestWait = std::chrono::seconds(16);
 constexpr Duration kMostReconnectInterval = std::chrono::hours(24 * 365);
 
 std::string_view word(cache::Source source) {
@@ -41,6 +44,7 @@ cache::CacheServiceOptions cache_options(const NodeAppOptions& options,
   cache::CacheServiceOptions made{.cache = {.kinds = cached_kinds(who.role)},
                                   .first_wait = kFirstWait};
   made.cache.seed = options.node.seed;
+  made.cache.max_backoff = kLongestWait;
   made.copy.folder = options.data_dir;
   made.copy.owner = {
       .schema = options.node.version, .cluster = who.cluster, .node = identity::to_string(who)};
