@@ -104,8 +104,18 @@ bool Cache::swap_in(Moment now) {
     for (KindState& kind : kinds_) {
       if (is_part(kind)) swap_one(kind, now);
     }
+    note_whole(now);
   }
   return settle_fan_out(now);
+}
+
+// Only now is the server known to bear what this cache asks of it. An Init is no sign of that: a
+// crowd that comes back at once would take it down again while it sends pages.
+void Cache::note_whole(Moment now) {
+  const bool some = std::ranges::any_of(kinds_, &KindState::live);
+  if (whole_since_ || !some) return;
+  whole_since_ = now.time;
+  retry_.reset();
 }
 
 void Cache::swap_one(KindState& kind, Moment now) {
