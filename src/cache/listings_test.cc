@@ -187,6 +187,29 @@ TEST_F(ListingsTest, APageEndsWhereItsRevisionDoes) {
   EXPECT_EQ(second.revision(), 14);
 }
 
+TEST_F(ListingsTest, PagesThatDoNotSayUpToWhereTheyLookedAreListedToTheirEnd) {
+  for (const char* name : {"a", "b", "c", "d"}) put(name);
+  Coverage pages;
+  pages.add("a", "b", 20, /*exact=*/false);
+  pages.add_last("c", 30);
+  view_.ahead = std::make_shared<const Coverage>(pages);
+  put("bb");  // an event after 20 between the pages
+
+  std::vector<std::string> seen;
+  std::string token;
+  int count = 0;
+  do {
+    const v1::ListResponse one = page(5, token);
+    for (const std::string& name : names(one)) seen.push_back(name);
+    v1::ListResponse other_side;
+    ASSERT_TRUE(other_side.ParseFromString(one.SerializeAsString())) << "it is not text";
+    token = other_side.next_page_token();
+  } while (!token.empty() && ++count < 10);
+
+  EXPECT_THAT(seen, ElementsAre("a", "b", "bb", "c", "d"));
+  EXPECT_EQ(token, "");
+}
+
 TEST_F(ListingsTest, SaysUpToWhichNameAPageTells) {
   put("a", "x");
   put("b", "y");
