@@ -45,6 +45,7 @@ void reseal(const OpenedCopy& opened) {
                                                          .with_secrets = kind.with_secrets,
                                                          .generation = kind.generation,
                                                          .revision = kind.revision,
+                                                         .newest = kind.newest,
                                                          .as_of = kind.as_of,
                                                          .items = {}});
     for (const auto& item : kind.items) to.items.push_back(item.get());

@@ -194,6 +194,53 @@ TEST_F(RequestIdTest, TheOrderOfLabelsIsNoDifference) {
   EXPECT_TRUE(wait(two_.resources.create(local_, writing(backwards))).ok());
 }
 
+TEST_F(RequestIdTest, AKindThatIsLeftOutIsNoDifference) {
+  v1::Resource bare = service("web");
+  bare.clear_kind();
+
+  ASSERT_TRUE(wait(one_.resources.create(local_, writing(service("web")))).ok());
+  const auto again = wait(two_.resources.create(local_, writing(bare)));
+
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->metadata().revision(), 2);
+}
+
+// One controller freezes after it looked for the record; meanwhile the other applies the write, its
+// record is forgotten, and someone else changes the resource.
+TEST_F(RequestIdTest, AWriteThatTookTooLongIsNotAppliedASecondTime) {
+  const v1::Resource user = resource::make_resource(Kind::User, "ann");
+  v1::Resource viewer = user;
+  viewer.mutable_user()->add_roles("viewer");
+  v1::Resource admin = user;
+  admin.mutable_user()->add_roles("admin");
+  ASSERT_TRUE(wait(one_.resources.create(local_, writing(user, ""))).ok());
+  int reads = 0;
+  one_.store.dawdle = [&]() -> asio::awaitable<void> {
+    if (++reads != 2) co_return;  // the first is for the record, this one for the user
+    EXPECT_TRUE((co_await two_.resources.update(local_, writing(viewer))).ok());
+    clock_.advance(kRequestMemory + std::chrono::seconds(1));
+    EXPECT_TRUE((co_await memory_.expire(clock_.wall_now(), 100)).ok());
+    EXPECT_TRUE((co_await two_.resources.update(local_, writing(admin, ""))).ok());
+  };
+
+  const auto late = wait(one_.resources.update(local_, writing(viewer)));
+
+  EXPECT_TRUE(absl::IsUnavailable(late.status())) << late.status();
+  EXPECT_THAT(std::string(late.status().message()), HasSubstr("repeat it"));
+  EXPECT_EQ(one_.store.commits, 1) << "the create";
+  EXPECT_EQ(decode_item(*wait(memory_.get("/user/ann")))->user().roles(0), "admin");
+}
+
+TEST_F(RequestIdTest, AWriteThatTookAMinuteIsApplied) {
+  v1::Resource user = resource::make_resource(Kind::User, "ann");
+  one_.store.dawdle = [&]() -> asio::awaitable<void> {
+    clock_.advance(kMaxCommitDelay / 2);
+    co_return;
+  };
+
+  EXPECT_TRUE(wait(one_.resources.upsert(local_, writing(user))).ok());
+}
+
 TEST_F(RequestIdTest, AnIdHasAForm) {
   for (const std::string& id : {std::string("short"), std::string(15, 'a'), std::string(65, 'a'),
                                 std::string("0123456789abcdef/"), std::string("0123456789 abcdef"),

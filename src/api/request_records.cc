@@ -26,7 +26,8 @@ std::string canonical_bytes(const google::protobuf::Message& message) {
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream out(&stream);
   out.SetSerializationDeterministic(true);
-  message.SerializeWithCachedSizes(&out);
+  message.SerializeToCodedStream(&out);
+  out.Trim();  // else the bytes have their length only once `out` is gone
   return bytes;
 }
 
@@ -51,7 +52,6 @@ Result<MarkedRequest> mark_request(const Caller& caller, std::string_view verb, 
     return absl::InvalidArgumentError(
         fmt::format("request_id: {} to {} letters, digits, '-' and '_'", kMinIdBytes, kMaxIdBytes));
   }
-  static_cast<void>(request.ByteSizeLong());  // fills the cached sizes
   const std::string actor = identity::to_string(caller.identity);
   // Lengths keep the parts apart.
   const std::string whole =
@@ -60,7 +60,9 @@ Result<MarkedRequest> mark_request(const Caller& caller, std::string_view verb, 
 }
 
 asio::awaitable<Result<std::optional<store::Revision>>> RequestRecords::find(
-    const MarkedRequest& request) {
+    MarkedRequest& request) {
+  request.looked_up = clock_.now();
+  request.looked_up_wall = clock_.wall_now();
   const Result<store::Item> record =
       co_await store_.get(fmt::format("{}{}", kRequestPrefix, request.id));
   if (absl::IsNotFound(record.status())) co_return std::optional<store::Revision>();
@@ -70,7 +72,12 @@ asio::awaitable<Result<std::optional<store::Revision>>> RequestRecords::find(
                   "request_id: it was used for another request");
 }
 
-store::Operation RequestRecords::record_of(const MarkedRequest& request) const {
+// A machine that was suspended is noticed by the wall clock, one whose clock was set back by the
+// other.
+Result<store::Operation> RequestRecords::record_of(const MarkedRequest& request) const {
+  const bool too_late = clock_.now() - request.looked_up > kMaxCommitDelay ||
+                        clock_.wall_now() - request.looked_up_wall > kMaxCommitDelay;
+  if (too_late) return absl::UnavailableError("the write took too long; repeat it");
   store::Operation put;
   put.key = fmt::format("{}{}", kRequestPrefix, request.id);
   put.value = request.digest;

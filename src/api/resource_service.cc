@@ -239,9 +239,9 @@ asio::awaitable<Result<v1::Resource>> ResourceService::write(Caller caller,
   const std::string_view verb = precondition == Precondition::Absent    ? "create"
                                 : precondition == Precondition::Present ? "update"
                                                                         : "upsert";
-  CO_TRY(MarkedRequest marked, mark_request(caller, verb, request.request_id(), request));
   v1::Resource& resource = *request.mutable_resource();
   if (resource.kind().empty()) resource.set_kind(std::string(resource::info(*kind).name));
+  CO_TRY(MarkedRequest marked, mark_request(caller, verb, request.request_id(), request));
   CO_TRY_OK(resource::validate(resource));
 
   operation.key = resource::store_key(*kind, resource.metadata().name());
@@ -292,7 +292,10 @@ asio::awaitable<Result<store::Revision>> ResourceService::commit(Intent& intent)
   const std::string_view kind = resource::info(intent.key.kind).name;
   std::vector<Operation> operations;
   operations.push_back(std::move(intent.operation));
-  if (!intent.request.id.empty()) operations.push_back(records_.record_of(intent.request));
+  if (!intent.request.id.empty()) {
+    CO_TRY(Operation record, records_.record_of(intent.request));
+    operations.push_back(std::move(record));
+  }
   const Result<store::Revision> revision = co_await store_.commit(std::move(operations));
   identity::AuditRecord line =
       record_of(intent.caller, intent.verb, fmt::format("{}/{}", kind, intent.key.name));

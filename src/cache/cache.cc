@@ -13,7 +13,7 @@
 namespace holdfast::cache {
 namespace {
 
-// A stream that lived for less is not trusted to be opened again and again without a wait.
+// A stream that was whole for less is not trusted to be opened again and again without a wait.
 constexpr Duration kShortLife = std::chrono::seconds(1);
 constexpr int kMaxRushed = 3;
 
@@ -70,6 +70,7 @@ void Cache::subscribe(Moment now) {
   const bool resumes = std::ranges::any_of(kinds_, &KindState::resumable);
   asked_after_ = resumes ? newest_ : 0;
   attempt_ += 1;
+  whole_since_.reset();
   phase_ = Phase::Opening;
   deadline_ = now.time + options_.init_timeout;
   stats_.subscribes += 1;
@@ -106,7 +107,7 @@ void Cache::fail_stream(const Status& why, Moment now) {
 }
 
 void Cache::stream_ended(const Status& why, Moment now) {
-  const bool lived = phase_ == Phase::Live && now.time - live_since_ >= kShortLife;
+  const bool lived = whole_since_ && now.time - *whole_since_ >= kShortLife;
   const std::string reason = fmt::format("the stream is down: {}", split_reason(why).message);
   for (KindState& kind : kinds_) {
     kind.stop_loading();
@@ -123,7 +124,6 @@ void Cache::stream_ended(const Status& why, Moment now) {
   first_try_over_ = true;
   if (lived) rushed_ = 0;
   if (may_hurry(why)) return subscribe(now);
-  rushed_ = 0;
   saved_.reset();  // whoever starts next may have the disk only
   phase_ = Phase::Waiting;
   deadline_ = now.time + retry_.next();
@@ -147,8 +147,6 @@ Status Cache::on_init(const v1::Event& init, Moment now) {
         fmt::format("the server does not offer kind {}", resource::info(kind.policy.kind).name));
   }
   phase_ = Phase::Live;
-  live_since_ = now.time;
-  retry_.reset();
   stats_.inits += 1;
   // A server that begins anywhere else has not understood where to resume.
   if (asked_after_ != 0 && init.revision() == asked_after_) {

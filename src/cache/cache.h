@@ -91,6 +91,7 @@ class Cache {
   void page_arrived(KindState& kind, Result<v1::ListResponse> page, Moment now);
   void fetch_failed(KindState& kind, const Status& why, Moment now);
   bool swap_in(Moment now);
+  void note_whole(Moment now);
   void swap_one(KindState& kind, Moment now);
   void retry_fetches(Moment now);
 
@@ -119,8 +120,10 @@ class Cache {
   int64_t asked_after_ = 0;  // of the stream that is open
   int64_t newest_ = 0;       // revision up to which the stream has told everything
   Time deadline_{};          // Waiting: of the next try; Opening: of Init
-  Time live_since_{};
-  int rushed_ = 0;  // tries without a wait since a stream lived for a while
+  // When the stream that is open had brought everything it could; absent while kinds load, or none
+  // has.
+  std::optional<Time> whole_since_;
+  int rushed_ = 0;  // tries without a wait since a stream was whole for a while
   RetryDelay retry_;
 
   uint64_t generation_ = 0;

@@ -29,7 +29,7 @@ bool means_empty(resource::Kind kind, const Status& why) {
 void Cache::load(KindState& kind, bool together, Moment now) {
   kind.stop_loading();
   kind.together = together;
-  const int64_t shown = kind.stale_at ? view(kind).revision : 0;
+  const int64_t shown = kind.stale_at ? std::max(view(kind).revision, kind.newest_page) : 0;
   kind.load.emplace(kind.policy.kind, LoadLimits{.max_items = options_.max_items,
                                                  .max_held_events = options_.max_held_events,
                                                  .not_before = std::max(newest_, shown)});
@@ -85,6 +85,7 @@ void Cache::page_arrived(KindState& kind, Result<v1::ListResponse> page, Moment 
 // Its failure is its own: others go on, and are not waited for.
 void Cache::fetch_failed(KindState& kind, const Status& why, Moment now) {
   stats_.fetches_failed += 1;
+  if (kind.live()) kind.stale_at = now.time + kind.policy.max_staleness;
   kind.stop_loading();
   kind.resumable = false;
   kind.restarts = 0;
@@ -104,8 +105,18 @@ bool Cache::swap_in(Moment now) {
     for (KindState& kind : kinds_) {
       if (is_part(kind)) swap_one(kind, now);
     }
+    note_whole(now);
   }
   return settle_fan_out(now);
+}
+
+// Only now is the server known to bear what this cache asks of it. An Init is no sign of that: a
+// crowd that comes back at once would take it down again while it sends pages.
+void Cache::note_whole(Moment now) {
+  const bool some = std::ranges::any_of(kinds_, &KindState::live);
+  if (whole_since_ || !some) return;
+  whole_since_ = now.time;
+  retry_.reset();
 }
 
 void Cache::swap_one(KindState& kind, Moment now) {
@@ -116,6 +127,7 @@ void Cache::swap_one(KindState& kind, Moment now) {
   KindView& seen = view(kind);
   seen.items = std::move(items.table);
   seen.generation = generation_;
+  kind.newest_page = items.coverage.newest();
   seen.ahead = std::make_shared<const Coverage>(std::move(items.coverage));
   kind.stop_loading();
   kind.resumable = true;

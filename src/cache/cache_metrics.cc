@@ -67,6 +67,9 @@ void CacheMetrics::show_reads(const Numbers& numbers) {
         numbers.memo_hits);
   count({"holdfast_cache_memo_dropped_total", "Answers of upstream forgotten for want of room."},
         {}, numbers.memo_dropped);
+  count({"holdfast_cache_listings_dropped_total",
+         "Listings forgotten for want of room before they were read to their end."},
+        {}, numbers.listings_dropped);
   count({"holdfast_cache_copy_saves_total", "Copies of the cache written to disk."}, {},
         numbers.copy_saves);
   const metrics::Description failures{"holdfast_cache_copy_failures_total",

@@ -23,6 +23,7 @@ class CacheMetrics {
     std::map<absl::StatusCode, uint64_t> upstream_reads;
     uint64_t memo_hits = 0;
     uint64_t memo_dropped = 0;
+    uint64_t listings_dropped = 0;
     uint64_t copy_saves = 0;
     uint64_t copy_failed_saves = 0;
     uint64_t copy_failed_loads = 0;

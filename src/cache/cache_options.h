@@ -55,7 +55,8 @@ struct CacheOptions {
 struct KindCopy {
   resource::Kind kind;
   bool with_secrets = false;
-  int64_t revision = 0;
+  int64_t revision = 0;  // it is whole up to here
+  int64_t newest = 0;    // and shows nothing later than this; 0: than `revision`
   WallTime as_of{};
   Table items;
 };

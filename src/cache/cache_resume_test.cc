@@ -282,6 +282,57 @@ TEST_F(CacheResumeTest, NothingOlderTakesTheTablesPlaceWithinItsBound) {
   EXPECT_THAT(rig.shown(Kind::Agent), SizeIs(1));
 }
 
+// Shown up to 15, though the stream has told of nothing after 10.
+TEST_F(CacheResumeTest, NothingOlderThanThePagesTakesTheirPlaceEither) {
+  rig.start();
+  rig.send({init_event({Kind::Agent}, 10)});
+  rig.answer(Kind::Agent, {{"a", 14}}, {.revision = 15});
+  rig.close(absl::AbortedError("moves"));
+  rig.close(absl::OutOfRangeError("that is the future"));
+  rig.send({init_event({Kind::Agent}, 12)});
+
+  rig.answer(Kind::Agent, {{"a", 3}, {"gone", 4}}, {.revision = 12});
+
+  EXPECT_EQ(rig.row(Kind::Agent).code(), "HF1203");
+  EXPECT_THAT(rig.row(Kind::Agent).reason(), HasSubstr("behind"));
+  EXPECT_THAT(rig.shown(Kind::Agent), ElementsAre(Pair("a", 14)));
+  rig.advance(90s / 16);
+  rig.answer(Kind::Agent, {{"a", 14}}, {.revision = 15});
+  EXPECT_EQ(rig.source(Kind::Agent), Source::Cache);
+}
+
+TEST_F(CacheResumeTest, NothingOlderThanThePagesTakesThePlaceOfACopyOfThem) {
+  rig.start();
+  rig.send({init_event({Kind::Agent}, 10)});
+  rig.answer(Kind::Agent, {{"a", 14}}, {.revision = 15});
+  CacheRig next(options());
+  next.take(next.cache.restored(rig.cache.copies(), next.now()));
+  next.start();
+  EXPECT_EQ(next.view(Kind::Agent).revision, 10) << "it is not whole up to more than that";
+  next.send({init_event({Kind::Agent}, 12)});
+
+  next.answer(Kind::Agent, {{"a", 3}, {"gone", 4}}, {.revision = 12});
+
+  EXPECT_EQ(next.row(Kind::Agent).code(), "HF1203");
+  EXPECT_THAT(next.shown(Kind::Agent), ElementsAre(Pair("a", 14)));
+  EXPECT_EQ(next.cache.copies().at(0).newest, 15) << "the next copy knows it too";
+}
+
+TEST_F(CacheResumeTest, AKindThatFailsUnderALiveStreamIsNotReplacedByAnythingOlder) {
+  rig.start();
+  rig.send({init_event({Kind::Service}, 10)});
+  rig.answer(Kind::Service, {{"a", 1}, {"b", 1}}, {.revision = 10, .next = "b"});
+  rig.answer(Kind::Service, {{"x", 14}, {"y", 1}, {"z", 1}}, {.revision = 15});
+  rig.send({put_event(Kind::Service, "aa", 11)});
+  ASSERT_EQ(rig.row(Kind::Service).code(), "HF1203") << "one too many";
+  rig.advance(90s);
+
+  rig.answer(Kind::Service, {{"x", 2}}, {.revision = 12});
+
+  EXPECT_EQ(rig.shown(Kind::Service).at("x"), 14);
+  EXPECT_THAT(rig.row(Kind::Service).reason(), HasSubstr("behind"));
+}
+
 TEST_F(CacheResumeTest, TooManyEventsWhileAKindLoadsStartItsFetchAgain) {
   rig.start();
   rig.send({init_event({Kind::Agent, Kind::Service}, 10)});

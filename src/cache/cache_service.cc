@@ -18,6 +18,8 @@ namespace {
 constexpr auto kNever = asio::steady_timer::time_point::max();
 constexpr Duration kShortestWait = std::chrono::microseconds(100);
 constexpr Duration kLongestWait = std::chrono::minutes(1);
+constexpr Duration kTidyAtMostEvery = std::chrono::milliseconds(100);
+constexpr Duration kReclaimSoon = std::chrono::milliseconds(1);
 
 asio::awaitable<bool> is_cancelled() {
   const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -178,8 +180,9 @@ asio::awaitable<void> CacheService::keep_time() {
 
 asio::awaitable<void> CacheService::keep_tidy() {
   for (;;) {
-    const bool slept = co_await net::pause(
-        std::max<Duration>(options_.reads.memo.ttl * 16, std::chrono::milliseconds(100)));
+    const bool all_freed = reads_.reclaim();
+    const Duration ttl = std::max<Duration>(options_.reads.memo.ttl, kTidyAtMostEvery);
+    const bool slept = co_await net::pause(all_freed ? ttl : kReclaimSoon);
     if (!slept) co_return;
     reads_.tidy_up();
   }
@@ -252,6 +255,7 @@ void CacheService::update_metrics() {
                    .upstream_reads = reads.from_upstream,
                    .memo_hits = reads.memo.joined + reads.memo.remembered,
                    .memo_dropped = reads.memo.dropped + reads.memo.without_memo,
+                   .listings_dropped = reads.listings_dropped,
                    .copy_saves = copy.saves,
                    .copy_failed_saves = copy.failed_saves,
                    .copy_failed_loads = copy.failed_loads},

@@ -1,6 +1,7 @@
-// Caches, some of them derived from others, and one controller, under everything that goes wrong
-// between them: lost streams, late and reordered answers, failed fetches, kinds that come and go,
-// forgotten history, slow watchers, restarts with and without a copy on disk. After every step:
+// Caches, some of them derived from others, and one controller with replicas that may be behind,
+// under everything that goes wrong between them: lost streams, late and reordered answers, failed
+// fetches, kinds that come and go, forgotten history, slow watchers, restarts with and without a
+// copy on disk. After every step:
 //
 // - what a cache has shown of a name, in order, is what the name went through, in order, and is
 //   never older than the revision up to which the table is said to be whole (TableCheck)
@@ -27,6 +28,7 @@ using namespace std::chrono_literals;
 const std::vector<Kind> kKinds = {Kind::Agent, Kind::Service, Kind::NetworkingConfig};
 constexpr Kind kFragile = Kind::Service;
 constexpr int kController = -1;
+constexpr Duration kBound = 3s;
 
 const std::vector<std::string> kOneName = {"default"};
 const std::vector<std::string> kNames = {"a", "b", "c", "d", "e", "f"};
@@ -50,7 +52,7 @@ Age age_of(uint64_t seed) {
 
 CacheOptions options_of(uint64_t seed) {
   CacheOptions options;
-  for (const Kind kind : kKinds) options.kinds.push_back({.kind = kind, .max_staleness = 3s});
+  for (const Kind kind : kKinds) options.kinds.push_back({.kind = kind, .max_staleness = kBound});
   options.init_timeout = 5s;
   options.max_backoff = 4s;
   options.page_size = 2;
@@ -88,17 +90,18 @@ struct Follower {
 };
 
 struct Node {
-  Node(const Model& model, int upstream, uint64_t seed)
+  Node(const Model& model, int upstream, uint64_t seed, Time now)
       : upstream(upstream),
         seed(seed),
         cache(std::make_unique<Cache>(options_of(seed))),
-        tables(model),
+        tables(model, kBound, now),
         derived(model) {}
   int upstream;
   uint64_t seed;
   std::unique_ptr<Cache> cache;
-  bool lags = false;     // events come late, so pages are ahead of them
-  uint64_t checked = 0;  // the last of its publishes that was looked at
+  bool lags = false;               // events come late, so pages are ahead of them
+  std::optional<int64_t> replica;  // it talks to one that is this far, if to the controller
+  uint64_t checked = 0;            // the last of its publishes that was looked at
   TableCheck tables;
   StreamCheck derived;
   Stream stream;
@@ -112,7 +115,8 @@ class Simulation {
   explicit Simulation(uint64_t seed, bool trace) : rng_(seed), trace_(trace), model_(age_of(seed)) {
     model_.offered.insert(kKinds.begin(), kKinds.end());
     for (const int upstream : {kController, kController, 0, 2}) {
-      nodes_.push_back(std::make_unique<Node>(model_, upstream, seed * 100 + nodes_.size()));
+      const uint64_t own = seed * 100 + nodes_.size();
+      nodes_.push_back(std::make_unique<Node>(model_, upstream, own, clock_.now()));
     }
     for (size_t i = 0; i < nodes_.size(); ++i) act(i, nodes_[i]->cache->start(now()));
   }
@@ -123,6 +127,7 @@ class Simulation {
     restart_controller({kKinds.begin(), kKinds.end()});
     faults_ = false;
     fragile_broken_ = true;
+    for (const auto& node : nodes_) node->replica.reset();
     settle(/*at_least=*/6s);
     fragile_broken_ = false;
     settle(/*at_least=*/0s);
@@ -148,6 +153,19 @@ class Simulation {
  private:
   Moment now() const { return {clock_.now(), clock_.wall_now()}; }
   bool chance(uint64_t in) { return rng_.below(in) == 0; }
+  int64_t below(int64_t limit) {
+    return static_cast<int64_t>(rng_.below(static_cast<uint64_t>(limit)));
+  }
+  // How far the one that this node talks to is, if it is the controller.
+  int64_t horizon(const Node& node) const { return node.replica.value_or(model_.latest); }
+  void go_elsewhere(Node& node) {
+    node.replica.reset();
+    if (model_.age != Age::New || !faults_ || chance(2)) return;
+    node.replica = std::max<int64_t>(1, model_.latest - below(6));
+  }
+  void catch_up(Node& node) {
+    if (node.replica && chance(4)) *node.replica += below(model_.latest - *node.replica + 1);
+  }
 
   void say(const std::string& what) {
     for (const char letter : what) {
@@ -165,8 +183,10 @@ class Simulation {
     pass(rng_.below(pace == 0 ? Duration(8s) : pace < 5 ? Duration(500ms) : Duration(10ms)));
     const size_t node = rng_.below(nodes_.size());
     if (chance(10)) nodes_[node]->lags = chance(2);
+    catch_up(*nodes_[rng_.below(nodes_.size())]);
     const uint64_t dice = rng_.below(200);
-    if (dice < 40) return write();
+    if (dice < 36) return write();
+    if (dice < 40) return fail_over(node);
     if (dice < 105) return pump_any(node, &Simulation::pump_stream);
     if (dice < 165) return pump_any(node, &Simulation::pump_call);
     if (dice < 185) return pump_any(node, &Simulation::pump_follower);
@@ -214,7 +234,7 @@ class Simulation {
     if (node.checked == node.cache->stats().publishes) return;
     node.checked = node.cache->stats().publishes;
     for (const Kind kind : kKinds) {
-      node.tables.check(kind, node.cache->current().of(kind), names_of(kind));
+      node.tables.check(kind, node.cache->current().of(kind), names_of(kind), clock_.now());
       if (testing::Test::HasFailure()) return say("WRONG", index);
     }
   }
@@ -229,6 +249,7 @@ class Simulation {
     Node& node = *nodes_[index];
     const uint64_t attempt = node.stream.attempt;
     leave(node);
+    go_elsewhere(node);
     say("closed " + why.ToString(), index);
     act(index, node.cache->on_closed(attempt, why, now()));
   }
@@ -259,14 +280,16 @@ class Simulation {
 
   bool open_at_controller(size_t index) {
     Stream& stream = nodes_[index]->stream;
+    const int64_t newest = horizon(*nodes_[index]);
     const int64_t after = stream.request.after_revision();
-    if (after != 0 && (after < model_.floor || after > model_.latest)) {
+    if (after != 0 && (after < model_.floor || after > newest)) {
+      if (after > newest) say("behind", index);
       closed(index, absl::OutOfRangeError("not kept"));
       return true;
     }
     stream.open = true;
     stream.kinds = model_.offered;
-    stream.sent = after != 0 ? after : model_.latest;
+    stream.sent = after != 0 ? after : newest;
     v1::Event init = init_event({stream.kinds.begin(), stream.kinds.end()}, stream.sent);
     if (model_.age == Age::NoStatus || model_.age == Age::BareInit) init.clear_status();
     if (model_.age == Age::BareInit) init.clear_revision();
@@ -281,6 +304,7 @@ class Simulation {
     uint64_t revisions = 1 + rng_.below(4);
     for (size_t i = model_.first_after(stream.sent); i < model_.log.size(); ++i) {
       const LogEntry& entry = model_.log[i];
+      if (entry.revision > horizon(*nodes_[index])) break;
       if (entry.revision != stream.sent && revisions-- == 0) break;
       stream.sent = entry.revision;
       if (stream.kinds.contains(entry.key.first)) *batch.add_events() = model_.event(entry);
@@ -335,7 +359,7 @@ class Simulation {
     const size_t chosen = rng_.below(node.calls.size());
     Call& call = node.calls[chosen];
     if (!call.answer) {
-      call.answer = list(node.upstream, call.request);
+      call.answer = list(node, call.request);
       say("read " + call.request.kind() + "@" + call.request.page_token(), index);
       return true;
     }
@@ -347,15 +371,15 @@ class Simulation {
   }
 
   // As CacheService answers: from its table if the kind is cached, else from its own upstream.
-  Result<v1::ListResponse> list(int upstream, const v1::ListRequest& request) {
+  Result<v1::ListResponse> list(const Node& asker, const v1::ListRequest& request) {
     const Kind kind = *resource::kind_named(request.kind());
     if (fragile_broken_ && kind == kFragile) return absl::InternalError("broken");
     if (faults_ && chance(20)) return absl::UnavailableError("unlucky");
     if (faults_ && chance(60)) return absl::PermissionDeniedError("not for you");
-    if (upstream == kController) return model_.list(request);
-    const Node& node = *nodes_[static_cast<size_t>(upstream)];
+    if (asker.upstream == kController) return model_.list(request, horizon(asker));
+    const Node& node = *nodes_[static_cast<size_t>(asker.upstream)];
     const KindView& view = node.cache->current().of(kind);
-    if (view.source == Source::Upstream) return list(node.upstream, request);
+    if (view.source == Source::Upstream) return list(node, request);
     const Told told = told_after(view, request.page_token());
     NameRevisions items;
     PageShape shape{.revision = told.revision, .next = told.up_to};
@@ -427,9 +451,15 @@ class Simulation {
     closed(index, chance(3) ? absl::AbortedError("moves") : absl::UnavailableError("cut"));
   }
 
+  // Its controller is gone, and the history with it.
+  void fail_over(size_t index) {
+    if (nodes_[index]->stream.attempt == 0) return;
+    model_.floor = model_.latest;
+    closed(index, absl::UnavailableError("dies"));
+  }
+
   void forget_history() {
-    model_.floor +=
-        static_cast<int64_t>(rng_.below(static_cast<uint64_t>(model_.latest - model_.floor) + 1));
+    model_.floor += below(model_.latest - model_.floor + 1);
     say("forget " + std::to_string(model_.floor));
   }
 
@@ -449,7 +479,7 @@ class Simulation {
     leave(*nodes_[index]);
     std::vector<KindCopy> disk = std::move(nodes_[index]->disk);
     const int upstream = nodes_[index]->upstream;
-    nodes_[index] = std::make_unique<Node>(model_, upstream, rng_.next());
+    nodes_[index] = std::make_unique<Node>(model_, upstream, rng_.next(), clock_.now());
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i]->upstream != static_cast<int>(index) || nodes_[i]->stream.attempt == 0)
         continue;
@@ -457,6 +487,7 @@ class Simulation {
       closed(i, absl::UnavailableError("the cache restarts"));
     }
     Node& node = *nodes_[index];
+    go_elsewhere(node);
     if (with_disk) act(index, node.cache->restored(std::move(disk), now()));
     act(index, node.cache->start(now()));
   }
@@ -513,7 +544,10 @@ class Simulation {
   std::map<std::string, uint64_t> seen_;
 };
 
-constexpr int kSteps = 100;
+// Some run for long, as much must happen before a cache that is ahead can fall back.
+constexpr int steps_of(uint64_t seed) {
+  return seed % 5 == 0 ? 500 : 100;
+}
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -527,13 +561,14 @@ TEST(CacheSimulation, EveryCacheConvergesAndNothingGoesBackInTime) {
   for (uint64_t seed = only != 0 ? only : 1; seed <= last; ++seed) {
     SCOPED_TRACE("HF_SIM_SEED=" + std::to_string(seed));
     Simulation simulation(seed, only != 0);
-    simulation.run(kSteps);
+    simulation.run(steps_of(seed));
     if (testing::Test::HasFailure()) return;
     for (const auto& [what, times] : simulation.seen()) seen[what] += times;
   }
   if (last < 1'000 || only != 0) return;
-  for (const char* what : {"resumed", "reset", "fetch failed", "fetch restarted", "event applied",
-                           "event skipped", "evicted", "forget", "restart", "followed", "taken"}) {
+  for (const char* what :
+       {"resumed", "reset", "fetch failed", "fetch restarted", "event applied", "event skipped",
+        "evicted", "forget", "behind", "restart", "followed", "taken"}) {
     EXPECT_GT(seen[what], 50) << "the simulation has become too tame: " << what;
   }
 }
@@ -543,8 +578,8 @@ TEST(CacheSimulation, ASeedGivesTheSameRunTwice) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Simulation first(seed, false);
     Simulation second(seed, false);
-    first.run(kSteps);
-    second.run(kSteps);
+    first.run(steps_of(seed));
+    second.run(steps_of(seed));
 
     EXPECT_EQ(first.hash(), second.hash());
     hashes.insert(first.hash());

@@ -36,6 +36,15 @@ class CacheTest : public testing::Test {
     rig.answer(Kind::Service, {{"web", 5}}, {.revision = 10});
   }
 
+  // Lets time pass until the stream is opened again; how much it was.
+  Duration wait_for_stream() {
+    const Time from = rig.clock.now();
+    for (const int before = rig.subscribes; rig.subscribes == before;) {
+      rig.advance(std::max(Duration(0), *rig.cache.next_deadline() - rig.clock.now()));
+    }
+    return rig.clock.now() - from;
+  }
+
   CacheRig rig{options()};
 };
 
@@ -261,17 +270,57 @@ TEST_F(CacheTest, AFailedStreamIsOpenedAgainAfterAWaitThatGrows) {
   EXPECT_LE(waits.back(), 90s);
 }
 
-TEST_F(CacheTest, AGoodInitResetsTheBackoff) {
+TEST_F(CacheTest, ASwapResetsTheBackoff) {
   rig.start();
   for (int i = 0; i < 8; ++i) {
     rig.close(absl::UnavailableError("refused"));
     rig.advance(*rig.cache.next_deadline() - rig.clock.now());
   }
   rig.send({init_event({Kind::Agent}, 1)});
+  rig.answer(Kind::Agent, {}, {.revision = 1});
 
   rig.close(absl::UnavailableError("gone"));
 
   EXPECT_LT(*rig.cache.next_deadline() - rig.clock.now(), 90s / 16);
+}
+
+TEST_F(CacheTest, AStreamThatGoesOnResetsTheBackoff) {
+  load_both();
+  for (int i = 0; i < 8; ++i) {
+    rig.close(absl::UnavailableError("refused"));
+    wait_for_stream();
+  }
+  rig.send({init_event({Kind::Agent, Kind::Service}, 10)});
+
+  rig.close(absl::UnavailableError("gone"));
+
+  EXPECT_LT(wait_for_stream(), 90s / 16);
+}
+
+TEST_F(CacheTest, AServerThatDiesUnderTheFetchesIsLeftAloneForLongerAndLonger) {
+  rig.start();
+  Duration wait{};
+  for (int i = 0; i < 8; ++i) {
+    rig.send({init_event({Kind::Agent, Kind::Service}, 10)});
+    rig.answer(Kind::Agent, {}, {.revision = 10});
+    rig.close(absl::UnavailableError("overloaded"));
+    wait = wait_for_stream();
+  }
+
+  EXPECT_GE(wait, 45s);
+}
+
+TEST_F(CacheTest, AServerWithoutAnyGoodFetchIsLeftAloneForLongerAndLonger) {
+  rig.start();
+  Duration wait{};
+  for (int i = 0; i < 8; ++i) {
+    rig.send({init_event({Kind::Agent}, 10)});
+    rig.answer(Kind::Agent, absl::UnavailableError("overloaded"));
+    rig.close(absl::UnavailableError("overloaded"));
+    wait = wait_for_stream();
+  }
+
+  EXPECT_GE(wait, 45s);
 }
 
 TEST_F(CacheTest, AStreamThatMovesIsOpenedAgainAtOnce) {
@@ -289,6 +338,30 @@ TEST_F(CacheTest, AStreamThatAlwaysMovesIsNotOpenedInALoop) {
   for (int i = 0; i < 20; ++i) rig.close(absl::AbortedError("moves"));
 
   EXPECT_LE(rig.subscribes, 5);
+}
+
+TEST_F(CacheTest, AStreamThatAlwaysMovesIsOpenedOnceAfterEachWait) {
+  rig.start();
+  for (int i = 0; i < 4; ++i) rig.close(absl::AbortedError("moves"));
+  ASSERT_EQ(rig.subscribes, 4) << "the rest waits";
+
+  for (int waits = 1; waits <= 5; ++waits) {
+    wait_for_stream();
+    rig.send({init_event({Kind::Agent, Kind::Service}, 10)});
+    rig.clock.advance(2s);  // it loads for a while
+    rig.close(absl::AbortedError("moves"));
+    EXPECT_EQ(rig.subscribes, 4 + waits);
+  }
+}
+
+TEST_F(CacheTest, AStreamThatLivedForAWhileMayHurryAgain) {
+  load_both();
+  for (int i = 0; i < 10; ++i) {
+    rig.clock.advance(2s);
+    rig.close(absl::AbortedError("moves"));
+    EXPECT_EQ(rig.subscribes, i + 2);
+    rig.send({init_event({Kind::Agent, Kind::Service}, 10)});
+  }
 }
 
 TEST_F(CacheTest, StopClosesTheStreamAndKeepsTheTables) {

@@ -49,6 +49,7 @@ Actions Cache::restored(std::vector<KindCopy> copies, Moment now) {
     seen.items = std::move(copy.items);
     seen.revision = copy.revision;
     seen.as_of = copy.as_of;
+    kind->newest_page = copy.newest;
     kind->stale_at = now.time + kind->policy.max_staleness;
     set_source(*kind, Source::Stale,
                {"HF1205", fmt::format("it is from disk, of {}", to_rfc3339(copy.as_of))}, now);
@@ -72,6 +73,7 @@ void Cache::drop(KindState& kind, Moment now) {
   kind.stop_loading();
   kind.resumable = false;
   kind.stale_at.reset();
+  kind.newest_page = 0;
   const bool had_table = view(kind).as_of != WallTime{};
   view(kind) = {};
   unsaved_ |= had_table;
@@ -201,6 +203,7 @@ std::vector<KindCopy> Cache::copies() const {
     copies.push_back({.kind = kind.policy.kind,
                       .with_secrets = kind.policy.with_secrets,
                       .revision = view.revision,
+                      .newest = std::max(view.revision, kind.newest_page),
                       .as_of = view.as_of,
                       .items = view.items});
   }

@@ -49,10 +49,20 @@ Result<CopySecret> read_secret(const CopyPlace& place) {
   return secret;
 }
 
-// A secret that cannot be read opens nothing anyway, so another takes its place.
+// Whether there is no secret that could ever open anything. One that cannot be read now may be
+// readable later, and the copy with it.
+bool needs_new_secret(const CopyPlace& place, const Status& why) {
+  if (absl::IsNotFound(why)) return true;
+  std::error_code error;
+  const std::filesystem::path path = file_of(place, kKeyName);
+  const bool is_file = std::filesystem::is_regular_file(path, error);
+  const uintmax_t bytes = is_file ? std::filesystem::file_size(path, error) : 0;
+  return is_file && !error && bytes != CopySecret().size();
+}
+
 Result<CopySecret> secret_for_sealing(const CopyPlace& place) {
   Result<CopySecret> known = read_secret(place);
-  if (known.ok()) return known;
+  if (known.ok() || !needs_new_secret(place, known.status())) return known;
   CopySecret made{};
   fill_at_random(made);
   TRY_OK(make_private_folder(place.folder));

@@ -21,8 +21,9 @@ struct CopyPlace {
 // kNotFound if there is none; else fails as open_copy() does, or HF1254 if a file cannot be read.
 Result<OpenedCopy> load_copy(const CopyPlace& place);
 
-// Makes the secret at its first use. HF1255, kUnavailable, naming the file that cannot be written;
-// the copy that was there before is still there then.
+// Makes the secret if there is none, or one of a wrong size. HF1255, kUnavailable, naming the file
+// that cannot be written, or the secret that cannot be read; what was there before is still there
+// then.
 Status save_copy(const CopyPlace& place, WallTime now, std::vector<KindToSeal> kinds);
 
 }  // namespace holdfast::cache

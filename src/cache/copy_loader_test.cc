@@ -98,6 +98,27 @@ TEST_F(CopyOnDisk, ADamagedSecretIsReplacedByTheNextSave) {
   EXPECT_TRUE(load_copy(place()).ok());
 }
 
+TEST_F(CopyOnDisk, ALargeSecretIsReplacedByTheNextSave) {
+  ASSERT_TRUE(save().ok());
+  ASSERT_TRUE(write_private_file(file("cache.key"), std::string(33, 'x')).ok());
+
+  ASSERT_TRUE(save().ok());
+
+  EXPECT_TRUE(load_copy(place()).ok());
+}
+
+TEST_F(CopyOnDisk, ASecretThatCannotBeReadNowIsNotReplaced) {
+  ASSERT_TRUE(save().ok());
+  std::filesystem::rename(file("cache.key"), file("kept"));
+  std::filesystem::create_symlink("cache.key", file("cache.key"));  // to itself
+
+  const Status refused = save();
+
+  EXPECT_EQ(split_reason(refused).code, "HF1255");
+  std::filesystem::rename(file("kept"), file("cache.key"));
+  EXPECT_TRUE(load_copy(place()).ok()) << "the copy before opens again";
+}
+
 TEST_F(CopyOnDisk, AnUnreadableFileIsAStatus) {
   std::filesystem::create_directories(file("cache.copy"));
 

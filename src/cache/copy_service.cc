@@ -42,6 +42,7 @@ Result<std::vector<KindCopy>> load_tables(const CopyPlace& place) {
     KindCopy& copy = copies.emplace_back(KindCopy{.kind = kind.kind,
                                                   .with_secrets = kind.with_secrets,
                                                   .revision = kind.revision,
+                                                  .newest = kind.newest,
                                                   .as_of = kind.as_of,
                                                   .items = Table()});
     for (Shared& item : kind.items) copy.items.put(std::move(item));
@@ -53,6 +54,7 @@ KindToSeal to_seal(const KindCopy& copy) {
   KindToSeal kind{.kind = copy.kind,
                   .with_secrets = copy.with_secrets,
                   .revision = copy.revision,
+                  .newest = copy.newest,
                   .as_of = copy.as_of,
                   .items = {}};
   kind.items.reserve(copy.items.size());

@@ -5,15 +5,32 @@
 #include "base/check.h"
 
 namespace holdfast::cache {
+namespace {
+
+// The highest text below `first`: names are ASCII without '\x7f' (resource/text_rules.h), so none
+// is between them. A bound travels in pages and tokens, which must be UTF-8.
+std::string below(std::string_view first) {
+  const auto foreign = std::ranges::find_if(
+      first, [](char letter) { return static_cast<unsigned char>(letter) >= 0x7f; });
+  std::string before(first.begin(), foreign);
+  if (foreign == first.end()) {
+    const char last = before.back();
+    before.pop_back();
+    if (last == '\0') return before;
+    before.push_back(static_cast<char>(last - 1));
+  }
+  before.push_back('\x7f');
+  return before;
+}
+
+}  // namespace
 
 void Coverage::fill_gap(std::string_view first, int64_t revision) {
   newest_ = std::max(newest_, revision);
   if (exact_) return;
   HF_CHECK(!first.empty(), "a page that says nothing is added by add_empty()");
-  // Everything below `first`: its last byte lowered, then as high as a name gets.
-  std::string before(first);
-  before.back() = static_cast<char>(static_cast<unsigned char>(before.back()) - 1);
-  before.push_back('\xff');
+  std::string before = below(first);
+  if (!ranges_.empty() && before <= ranges_.back().up_to) return;  // there is nothing between
   ranges_.push_back({.revision = std::min(unsure_, revision), .up_to = std::move(before)});
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace holdfast::cache {
 namespace {
 
@@ -52,6 +54,23 @@ TEST(Coverage, TellsUpToWhereNamesShareARevision) {
   EXPECT_EQ(pages.range_after("").revision, 5);
   EXPECT_EQ(pages.range_after("e").up_to, "");
   EXPECT_EQ(pages.range_after("e").revision, 9);
+}
+
+// What a listing says it goes up to, and is asked for again with, travels as text.
+TEST(Coverage, TheEndOfAGapIsText) {
+  for (const std::string first : {"k", "k-", "a0", "\xc3\xa9t\xc3\xa9", "k\xf0\x9f\x98\x80"}) {
+    Coverage pages;
+    pages.add("a", "a", 5, /*exact=*/false);
+    pages.add_last(first, 9);
+
+    const Coverage::Range gap = pages.range_after("a");
+
+    EXPECT_EQ(gap.revision, 5);
+    EXPECT_LT(gap.up_to, first);
+    EXPECT_TRUE(std::ranges::all_of(gap.up_to, [](unsigned char c) { return c < 0x80; })) << first;
+    EXPECT_EQ(pages.range_after(gap.up_to).up_to, "") << "the next page is another one";
+    EXPECT_EQ(pages.at(first), 9);
+  }
 }
 
 TEST(Coverage, WithoutPagesNothingIsKnown) {

@@ -42,6 +42,7 @@ struct KindState {
   bool confirmed = false;        // by the stream that is open
   bool fanned = false;           // derived watchers may follow it
   std::optional<Time> stale_at;  // when Stale becomes Upstream
+  int64_t newest_page = 0;       // revision of the newest page that the table was made from
 
   std::optional<KindLoad> load;
   uint64_t fetch = 0;     // under way; 0: none

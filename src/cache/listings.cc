@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "resource/field_path.h"
 
 namespace holdfast::cache {
 namespace {
+
+constexpr size_t kMaxRetired = 16;
 
 const std::string& name_of(const v1::Resource* resource) {
   return resource->metadata().name();
@@ -36,15 +39,27 @@ Result<Listings::Position> Listings::parse(const std::string& token) {
   return position;
 }
 
+Listings::Listing* Listings::find(const KindView& view, resource::Kind kind,
+                                  const Position& position) {
+  std::vector<Listing>& kept = kept_[static_cast<size_t>(kind)];
+  if (!position.last_name.empty()) {
+    const auto same = std::ranges::find_if(
+        kept, [&](const Listing& one) { return one.view.revision == position.revision; });
+    if (same != kept.end()) return &*same;
+  }
+  const auto same = std::ranges::find_if(kept, [&](const Listing& one) {
+    return one.view.revision == view.revision && one.view.generation == view.generation &&
+           one.view.ahead == view.ahead;
+  });
+  return same == kept.end() ? nullptr : &*same;
+}
+
 Listings::Listing& Listings::listing_for(const KindView& view, resource::Kind kind,
                                          const Position& position) {
-  std::optional<Listing>& kept = kept_[static_cast<size_t>(kind)];
-  const bool goes_on =
-      !position.last_name.empty() && kept && kept->view.revision == position.revision;
-  const bool same = kept && kept->view.revision == view.revision &&
-                    kept->view.generation == view.generation && kept->view.ahead == view.ahead;
-  if (goes_on || same) return *kept;
-  Listing& made = kept.emplace(Listing{.view = view, .sorted = {}});
+  if (Listing* known = find(view, kind, position)) return *known;
+  std::vector<Listing>& kept = kept_[static_cast<size_t>(kind)];
+  make_room(kept);
+  Listing& made = kept.emplace_back(Listing{.view = view, .sorted = {}});
   made.sorted.reserve(made.view.items.size());
   made.view.items.for_each([&](const Shared& resource) {
     made.sorted.push_back(resource.get());
@@ -52,6 +67,27 @@ Listings::Listing& Listings::listing_for(const KindView& view, resource::Kind ki
   });
   std::ranges::sort(made.sorted, {}, name_of);
   return made;
+}
+
+void Listings::make_room(std::vector<Listing>& kept) {
+  if (kept.size() < options_.max_kept) return;
+  const auto oldest = std::ranges::min_element(
+      kept, {}, [](const Listing& one) { return std::pair(one.has_more, one.used); });
+  if (oldest->has_more) dropped_ += 1;
+  retire(std::move(*oldest));
+  kept.erase(oldest);
+}
+
+// A large table is freed a slice at a time, between other work; those that wait for it are few.
+void Listings::retire(Listing listing) {
+  listing.sorted = {};
+  retired_.push_back(std::move(listing));
+  if (retired_.size() > kMaxRetired) retired_.pop_front();
+}
+
+bool Listings::reclaim(size_t budget) {
+  while (!retired_.empty() && retired_.front().view.items.dismantle(budget)) retired_.pop_front();
+  return retired_.empty();
 }
 
 // With what follows `after`, until the page is full or the revision it tells of ends.
@@ -89,18 +125,23 @@ Result<v1::ListResponse> Listings::page(const KindView& view, const Asked& asked
   if (!response.up_to().empty()) {
     response.set_next_page_token(fmt::format("{}:{}", response.revision(), response.up_to()));
   }
+  listing.has_more = !response.up_to().empty();
   return response;
 }
 
 void Listings::on_tick(Time now) {
-  for (std::optional<Listing>& kept : kept_) {
-    if (kept && kept->used + options_.keep <= now) kept.reset();
+  for (std::vector<Listing>& kept : kept_) {
+    const auto old = std::ranges::partition(
+        kept, [&](const Listing& one) { return one.used + options_.keep > now; });
+    for (Listing& one : old) retire(std::move(one));
+    kept.erase(old.begin(), old.end());
   }
 }
 
 size_t Listings::size() const {
-  return static_cast<size_t>(
-      std::ranges::count_if(kept_, [](const auto& kept) { return kept.has_value(); }));
+  size_t all = 0;
+  for (const std::vector<Listing>& kept : kept_) all += kept.size();
+  return all;
 }
 
 }  // namespace holdfast::cache

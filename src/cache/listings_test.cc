@@ -64,6 +64,64 @@ TEST_F(ListingsTest, AllPagesShowTheMomentOfTheFirst) {
   EXPECT_THAT(names(page(5)), ElementsAre("a", "b", "bb")) << "a new listing shows what is new";
 }
 
+TEST_F(ListingsTest, TwoWhoReadAtOnceDoNotDisturbEachOther) {
+  for (const char* name : {"a", "b", "c"}) put(name);
+  const v1::ListResponse first = page(2);
+  put("bb");
+  const v1::ListResponse other = page(2);
+
+  const v1::ListResponse second = page(2, first.next_page_token());
+  const v1::ListResponse other_second = page(2, other.next_page_token());
+
+  EXPECT_THAT(names(second), ElementsAre("c"));
+  EXPECT_EQ(second.page_revision(), first.page_revision());
+  EXPECT_THAT(names(other_second), ElementsAre("bb", "c"));
+  EXPECT_EQ(listings_.dropped(), 0u);
+}
+
+TEST_F(ListingsTest, WhenFullTheOneAskedForLongestAgoGoes) {
+  for (const char* name : {"a", "b", "c"}) put(name);
+  std::vector<std::string> tokens;
+  for (int i = 0; i < 4; ++i) {
+    tokens.push_back(page(1, "", Time(i * 1s)).next_page_token());
+    put("z" + std::to_string(i));
+  }
+  EXPECT_EQ(listings_.size(), 4u);
+  (void)page(1, tokens[0], Time(5s));
+
+  (void)page(1, "", Time(6s));
+
+  EXPECT_EQ(listings_.size(), 4u);
+  EXPECT_EQ(listings_.dropped(), 1u);
+  EXPECT_EQ(page(5, tokens[0], Time(7s)).resources_size(), 2) << "b and c, as it was";
+  EXPECT_EQ(page(5, tokens[1], Time(7s)).resources_size(), 5) << "this one begins anew";
+}
+
+TEST_F(ListingsTest, OnesThatWereReadToTheirEndGoFirst) {
+  for (const char* name : {"a", "b", "c"}) put(name);
+  const std::string token = page(1, "", Time(0s)).next_page_token();
+  for (int i = 1; i <= 8; ++i) {
+    put("z");
+    (void)page(5, "", Time(i * 1ms));  // whole
+  }
+
+  EXPECT_EQ(page(5, token, Time(1s)).resources_size(), 2) << "b and c, as it was";
+  EXPECT_EQ(listings_.dropped(), 0u);
+}
+
+TEST_F(ListingsTest, WhatIsNoLongerKeptIsFreedInSlices) {
+  for (const char* name : {"a", "b", "c"}) put(name);
+  const std::weak_ptr<const v1::Resource> gone = view_.items.share("b");
+  (void)page(5);
+  view_.items = {};
+  listings_.on_tick(Time(10s));
+  EXPECT_EQ(listings_.size(), 0u);
+
+  EXPECT_FALSE(listings_.reclaim(1));
+  EXPECT_TRUE(listings_.reclaim(100));
+  EXPECT_TRUE(gone.expired());
+}
+
 TEST_F(ListingsTest, GoesOnWithWhatThereIsIfItsMomentIsForgotten) {
   for (const char* name : {"a", "b", "c"}) put(name);
   const v1::ListResponse first = page(2);
@@ -127,6 +185,29 @@ TEST_F(ListingsTest, APageEndsWhereItsRevisionDoes) {
   EXPECT_EQ(second.page_revision(), 30);
   EXPECT_EQ(second.up_to(), "") << "it tells of all that follow";
   EXPECT_EQ(second.revision(), 14);
+}
+
+TEST_F(ListingsTest, PagesThatDoNotSayUpToWhereTheyLookedAreListedToTheirEnd) {
+  for (const char* name : {"a", "b", "c", "d"}) put(name);
+  Coverage pages;
+  pages.add("a", "b", 20, /*exact=*/false);
+  pages.add_last("c", 30);
+  view_.ahead = std::make_shared<const Coverage>(pages);
+  put("bb");  // an event after 20 between the pages
+
+  std::vector<std::string> seen;
+  std::string token;
+  int count = 0;
+  do {
+    const v1::ListResponse one = page(5, token);
+    for (const std::string& name : names(one)) seen.push_back(name);
+    v1::ListResponse other_side;
+    ASSERT_TRUE(other_side.ParseFromString(one.SerializeAsString())) << "it is not text";
+    token = other_side.next_page_token();
+  } while (!token.empty() && ++count < 10);
+
+  EXPECT_THAT(seen, ElementsAre("a", "b", "bb", "c", "d"));
+  EXPECT_EQ(token, "");
 }
 
 TEST_F(ListingsTest, SaysUpToWhichNameAPageTells) {

@@ -25,13 +25,15 @@ struct MemoOptions {
   Duration ttl = std::chrono::seconds(1);
   size_t max_keys = 1'024;
   size_t max_key_bytes = 4'096;  // longer ones are loaded, not remembered
+  // Of all results. The oldest go first; one larger than a quarter of it is not remembered.
+  size_t max_bytes = size_t{64} << 20;
 };
 
 struct MemoStats {
   uint64_t loads = 0;
   uint64_t joined = 0;        // askers who waited for another's load
   uint64_t remembered = 0;    // askers who were answered at once
-  uint64_t dropped = 0;       // results forgotten early, for want of room
+  uint64_t dropped = 0;       // results forgotten early, or not remembered, for want of room
   uint64_t without_memo = 0;  // loads nobody could join: every place was taken, or the key too long
 };
 
@@ -75,16 +77,24 @@ class Memo {
     return Load{ticket};
   }
 
-  // Requires: a ticket that a Load carried, once.
-  void finish(Ticket ticket, Result result, Time now) {
+  // The result has this many bytes. Requires: a ticket that a Load carried, once.
+  void finish(Ticket ticket, Result result, size_t bytes, Time now) {
     HF_CHECK(result != nullptr, "a load has a result");
     const auto flight = in_flight_.find(ticket);
     if (flight == in_flight_.end()) return;  // one without memo
     const auto found = entries_.find(flight->second);
     HF_CHECK(found != entries_.end(), "what is in flight has an entry");
-    found->second.result = std::move(result);
-    finished_.push_back({now + options_.ttl, std::move(flight->second)});
+    std::string key = std::move(flight->second);
     in_flight_.erase(flight);
+    if (bytes > options_.max_bytes / 4) {
+      entries_.erase(found);
+      stats_.dropped += 1;
+      return;
+    }
+    found->second.result = std::move(result);
+    finished_.push_back({now + options_.ttl, std::move(key), bytes});
+    bytes_ += bytes;
+    while (bytes_ > options_.max_bytes) drop_oldest();
   }
 
   // When on_tick() will find something to forget.
@@ -95,6 +105,8 @@ class Memo {
   void on_tick(Time now) { forget_old(now); }
 
   size_t size() const { return entries_.size(); }
+  // Of all results that are remembered.
+  size_t bytes() const { return bytes_; }
   const MemoStats& stats() const { return stats_; }
 
  private:
@@ -105,9 +117,15 @@ class Memo {
   struct Finished {
     Time until;
     std::string key;
+    size_t bytes = 0;
   };
 
+  void drop_oldest() {
+    forget_oldest();
+    stats_.dropped += 1;
+  }
   void forget_oldest() {
+    bytes_ -= finished_.front().bytes;
     entries_.erase(finished_.front().key);
     finished_.pop_front();
   }
@@ -118,8 +136,7 @@ class Memo {
   bool make_room() {
     if (entries_.size() < options_.max_keys) return true;
     if (finished_.empty()) return false;
-    forget_oldest();
-    stats_.dropped += 1;
+    drop_oldest();
     return true;
   }
 
@@ -127,6 +144,7 @@ class Memo {
   std::unordered_map<std::string, Entry> entries_;
   std::unordered_map<Ticket, std::string> in_flight_;
   std::list<Finished> finished_;  // the oldest first, as all live equally long
+  size_t bytes_ = 0;
   Ticket next_ticket_ = 1;
   MemoStats stats_;
 };

@@ -23,11 +23,17 @@ namespace holdfast::cache {
 
 namespace asio = boost::asio;
 
+template <typename Value>
+struct Loaded {
+  Value value;
+  size_t bytes = 0;  // of memory, about
+};
+
 // Belongs to one executor.
 template <typename Value>
 class MemoService {
  public:
-  using Load = std::function<asio::awaitable<Value>()>;
+  using Load = std::function<asio::awaitable<Loaded<Value>>()>;
   using Answer = std::shared_ptr<const Value>;
 
   MemoService(const asio::any_io_executor& loop, const Clock& clock, MemoOptions options)
@@ -78,9 +84,9 @@ class MemoService {
   };
 
   asio::awaitable<void> run(uint64_t ticket, Load load) {
-    Value loaded = co_await load();
-    const auto result = std::make_shared<const Value>(std::move(loaded));
-    memo_.finish(ticket, result, clock_.now());
+    Loaded<Value> loaded = co_await load();
+    const auto result = std::make_shared<const Value>(std::move(loaded.value));
+    memo_.finish(ticket, result, loaded.bytes, clock_.now());
     const auto [first, last] = waiting_.equal_range(ticket);
     for (auto waiter = first; waiter != last; ++waiter) {
       waiter->second->result = result;

@@ -47,7 +47,7 @@ TEST(Memo, OneLoadsAndTheOthersJoinIt) {
 TEST(Memo, AResultIsKnownForOneSecondFromItsEnd) {
   Numbers memo({});
   const Numbers::Ticket ticket = load_of(memo.ask("a", Time(0s)));
-  memo.finish(ticket, value(7), Time(5s));
+  memo.finish(ticket, value(7), 1, Time(5s));
 
   const Numbers::Answer in_time = memo.ask("a", Time(5s + 999ms));
 
@@ -59,7 +59,7 @@ TEST(Memo, AResultIsKnownForOneSecondFromItsEnd) {
 
 TEST(Memo, AFailureIsRememberedAsLongAsASuccess) {
   Numbers memo({});
-  memo.finish(load_of(memo.ask("a", Time(0s))), value(absl::UnimplementedError("no")), Time(0s));
+  memo.finish(load_of(memo.ask("a", Time(0s))), value(absl::UnimplementedError("no")), 1, Time(0s));
 
   const Numbers::Answer again = memo.ask("a", Time(999ms));
 
@@ -70,11 +70,11 @@ TEST(Memo, AFailureIsRememberedAsLongAsASuccess) {
 
 TEST(Memo, WhenFullTheOldestResultGoesFirst) {
   Numbers memo({.max_keys = 2});
-  memo.finish(load_of(memo.ask("old", Time(0s))), value(1), Time(0s));
-  memo.finish(load_of(memo.ask("new", Time(0s))), value(2), Time(10ms));
+  memo.finish(load_of(memo.ask("old", Time(0s))), value(1), 1, Time(0s));
+  memo.finish(load_of(memo.ask("new", Time(0s))), value(2), 1, Time(10ms));
 
   const Numbers::Ticket third = load_of(memo.ask("third", Time(20ms)));
-  memo.finish(third, value(3), Time(20ms));
+  memo.finish(third, value(3), 1, Time(20ms));
 
   EXPECT_EQ(memo.size(), 2u);
   EXPECT_EQ(memo.stats().dropped, 1u);
@@ -89,8 +89,8 @@ TEST(Memo, WhenEveryPlaceIsBeingLoadedALoadIsNotRemembered) {
 
   const Numbers::Ticket second = load_of(memo.ask("b", Time(0s)));
   const Numbers::Ticket third = load_of(memo.ask("b", Time(0s)));
-  memo.finish(second, value(2), Time(0s));
-  memo.finish(third, value(3), Time(0s));
+  memo.finish(second, value(2), 1, Time(0s));
+  memo.finish(third, value(3), 1, Time(0s));
 
   EXPECT_NE(second, third) << "nobody can join what has no place";
   EXPECT_EQ(memo.stats().without_memo, 2u);
@@ -102,17 +102,47 @@ TEST(Memo, AKeyThatIsTooLongIsLoadedButNotKept) {
   Numbers memo({.max_key_bytes = 3});
 
   const Numbers::Ticket ticket = load_of(memo.ask("long", Time(0s)));
-  memo.finish(ticket, value(1), Time(0s));
+  memo.finish(ticket, value(1), 1, Time(0s));
 
   EXPECT_EQ(memo.size(), 0u);
   EXPECT_NE(load_of(memo.ask("long", Time(0s))), 0u);
 }
 
+TEST(Memo, WhenTheResultsAreTooLargeTheOldestGoFirst) {
+  Numbers memo({.max_bytes = 100});
+  for (const char* key : {"a", "b", "c", "d"}) {
+    memo.finish(load_of(memo.ask(key, Time(0s))), value(1), 25, Time(0s));
+  }
+  EXPECT_EQ(memo.bytes(), 100u);
+  EXPECT_EQ(memo.stats().dropped, 0u);
+
+  memo.finish(load_of(memo.ask("e", Time(0s))), value(5), 20, Time(0s));
+
+  EXPECT_EQ(memo.bytes(), 95u);
+  EXPECT_EQ(memo.stats().dropped, 1u);
+  EXPECT_NE(known_of(memo.ask("e", Time(0s))), nullptr);
+  EXPECT_NE(known_of(memo.ask("b", Time(0s))), nullptr);
+  EXPECT_NE(load_of(memo.ask("a", Time(0s))), 0u);
+  memo.on_tick(Time(1s));
+  EXPECT_EQ(memo.bytes(), 0u);
+}
+
+TEST(Memo, AResultLargerThanAQuarterOfTheRoomIsNotKept) {
+  Numbers memo({.max_bytes = 100});
+  memo.finish(load_of(memo.ask("small", Time(0s))), value(1), 25, Time(0s));
+
+  memo.finish(load_of(memo.ask("large", Time(0s))), value(2), 26, Time(0s));
+
+  EXPECT_EQ(memo.stats().dropped, 1u);
+  EXPECT_NE(known_of(memo.ask("small", Time(0s))), nullptr) << "it pushes nothing out";
+  EXPECT_NE(load_of(memo.ask("large", Time(0s))), 0u);
+}
+
 TEST(Memo, CleansUpWithoutBeingAsked) {
   Numbers memo({});
   EXPECT_EQ(memo.next_deadline(), std::nullopt);
-  memo.finish(load_of(memo.ask("a", Time(0s))), value(1), Time(0s));
-  memo.finish(load_of(memo.ask("b", Time(0s))), value(2), Time(300ms));
+  memo.finish(load_of(memo.ask("a", Time(0s))), value(1), 1, Time(0s));
+  memo.finish(load_of(memo.ask("b", Time(0s))), value(2), 1, Time(300ms));
   const Numbers::Ticket running = load_of(memo.ask("c", Time(300ms)));
 
   EXPECT_EQ(memo.next_deadline(), Time(1s));

@@ -16,6 +16,9 @@ namespace {
 
 // While there is nothing to fall back on, upstream's own deadline decides.
 constexpr Duration kAsLongAsItTakes = std::chrono::hours(1);
+// What an answer takes beside its resources.
+constexpr size_t kSmallestAnswer = 256;
+constexpr size_t kReclaimedAtOnce = 512;
 
 std::string name_of(resource::Kind kind) {
   return std::string(resource::info(kind).name);
@@ -133,36 +136,42 @@ Result<Read<v1::ListResponse>> ReadsService::page_from_table(resource::Kind kind
   return from_table(kind, std::move(page));
 }
 
-asio::awaitable<Result<Shared>> ReadsService::load_one(v1::GetRequest request) {
+asio::awaitable<Loaded<Result<Shared>>> ReadsService::load_one(v1::GetRequest request) {
   Result<v1::Resource> got = co_await upstream_.get(std::move(request));
   from_upstream_[got.status().code()] += 1;
-  if (!got.ok()) co_return got.status();
-  co_return std::make_shared<const v1::Resource>(*std::move(got));
+  if (!got.ok()) co_return Loaded<Result<Shared>>{got.status(), kSmallestAnswer};
+  const size_t bytes = kSmallestAnswer + got->ByteSizeLong();
+  co_return Loaded<Result<Shared>>{std::make_shared<const v1::Resource>(*std::move(got)), bytes};
 }
 
-asio::awaitable<Result<v1::ListResponse>> ReadsService::load_page(v1::ListRequest request) {
+asio::awaitable<Loaded<Result<v1::ListResponse>>> ReadsService::load_page(v1::ListRequest request) {
   Result<v1::ListResponse> got = co_await upstream_.list(std::move(request));
   from_upstream_[got.status().code()] += 1;
-  co_return got;
+  const size_t bytes = kSmallestAnswer + (got.ok() ? got->ByteSizeLong() : 0);
+  co_return Loaded<Result<v1::ListResponse>>{std::move(got), bytes};
 }
 
-asio::awaitable<Result<ReadsService::Many>> ReadsService::load_all(resource::Kind kind) {
+asio::awaitable<Loaded<Result<ReadsService::Many>>> ReadsService::load_all(resource::Kind kind) {
   const KindPolicy* policy = cache_.policy(kind);
   v1::ListRequest request;
   request.set_kind(name_of(kind));
   request.set_with_secrets(policy != nullptr && policy->with_secrets);
-  Many many;
+  Loaded<Result<Many>> all{Many(), 0};
   for (size_t pages = 0; pages <= options_.max_items; ++pages) {
-    CO_TRY(v1::ListResponse page, co_await load_page(request));
-    for (v1::Resource& resource : *page.mutable_resources()) {
-      many.push_back(std::make_shared<const v1::Resource>(std::move(resource)));
+    Loaded<Result<v1::ListResponse>> page = co_await load_page(request);
+    if (!page.value.ok()) co_return Loaded<Result<Many>>{page.value.status(), page.bytes};
+    all.bytes += page.bytes;
+    for (v1::Resource& resource : *page.value->mutable_resources()) {
+      all.value->push_back(std::make_shared<const v1::Resource>(std::move(resource)));
     }
-    if (page.next_page_token().empty()) co_return many;
-    if (many.size() > options_.max_items) break;
-    request.set_page_token(page.next_page_token());
+    if (page.value->next_page_token().empty()) co_return all;
+    if (all.value->size() > options_.max_items) break;
+    request.set_page_token(page.value->next_page_token());
   }
-  co_return absl::ResourceExhaustedError(
-      fmt::format("more than {} resources of kind {}", options_.max_items, name_of(kind)));
+  all = {absl::ResourceExhaustedError(
+             fmt::format("more than {} resources of kind {}", options_.max_items, name_of(kind))),
+         kSmallestAnswer};
+  co_return all;
 }
 
 asio::awaitable<Result<Read<Shared>>> ReadsService::one_from_upstream(v1::GetRequest request,
@@ -241,6 +250,10 @@ void ReadsService::tidy_up() {
   listings_.on_tick(clock_.now());
 }
 
+bool ReadsService::reclaim() {
+  return listings_.reclaim(kReclaimedAtOnce);
+}
+
 void ReadsService::close() {
   closed_ = true;
   gets_.close();
@@ -259,7 +272,8 @@ ReadStats ReadsService::stats() const {
   ReadStats all{.from_table = from_table_,
                 .from_last_good = from_last_good_,
                 .from_upstream = from_upstream_,
-                .memo = {}};
+                .memo = {},
+                .listings_dropped = listings_.dropped()};
   for (const MemoStats& one : {gets_.stats(), pages_.stats(), alls_.stats()}) {
     all.memo.loads += one.loads;
     all.memo.joined += one.joined;

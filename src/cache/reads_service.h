@@ -37,9 +37,9 @@ struct Read {
 struct ReadOptions {
   MemoOptions memo = {};
   ListingOptions listing = {};
-  // How long upstream is waited for when there is a last good table to fall back on; the load goes
-  // on behind it.
-  Duration fallback_wait = std::chrono::seconds(2);
+  // How long upstream is waited for when there is a last good table to fall back on. The load goes
+  // on behind it, and its answer is remembered for who asks next.
+  Duration fallback_wait = std::chrono::milliseconds(300);
   size_t max_items = 1'000'000;  // of a kind that is read as a whole from upstream
 };
 
@@ -48,6 +48,7 @@ struct ReadStats {
   uint64_t from_last_good = 0;                         // upstream was gone too
   std::map<absl::StatusCode, uint64_t> from_upstream;  // calls, by what became of them
   MemoStats memo;                                      // of all kinds of reads
+  uint64_t listings_dropped = 0;                       // before they were read to their end
 };
 
 // Belongs to one executor.
@@ -64,6 +65,8 @@ class ReadsService {
 
   // Forgets what is old; call it now and then.
   void tidy_up();
+  // Frees a slice of what was forgotten; true once nothing is left.
+  bool reclaim();
   // Answers who waits with kCancelled.
   void close();
   // Ends what is being loaded and waits until nobody is in here. Requires: close() before.
@@ -92,9 +95,9 @@ class ReadsService {
   Result<Read<v1::ListResponse>> page_from_table(resource::Kind kind,
                                                  const v1::ListRequest& request);
   asio::awaitable<Result<Read<Shared>>> one_from_upstream(v1::GetRequest request, MaybeKind kind);
-  asio::awaitable<Result<Shared>> load_one(v1::GetRequest request);
-  asio::awaitable<Result<v1::ListResponse>> load_page(v1::ListRequest request);
-  asio::awaitable<Result<Many>> load_all(resource::Kind kind);
+  asio::awaitable<Loaded<Result<Shared>>> load_one(v1::GetRequest request);
+  asio::awaitable<Loaded<Result<v1::ListResponse>>> load_page(v1::ListRequest request);
+  asio::awaitable<Loaded<Result<Many>>> load_all(resource::Kind kind);
 
   const Clock& clock_;
   Cache& cache_;

@@ -64,6 +64,7 @@ v1::CacheCopyHeader header_of(const ToSeal& copy) {
     row.set_with_secrets(kind.with_secrets);
     row.set_generation(kind.generation);
     row.set_revision(kind.revision);
+    row.set_newest(kind.newest);
     *row.mutable_as_of() = resource::to_proto(kind.as_of);
     row.set_items(kind.items.size());
     size_t size_bytes = 0;
@@ -157,6 +158,7 @@ Result<OpenedKind> read_kind(const v1::CacheCopyKind& row, resource::Kind kind,
                     .with_secrets = row.with_secrets(),
                     .generation = row.generation(),
                     .revision = row.revision(),
+                    .newest = row.newest(),
                     .as_of = resource::to_wall_time(row.as_of()),
                     .items = {}};
   // A resource has at least a byte for its size, so this is never more than the bytes there are.

@@ -43,6 +43,7 @@ struct KindToSeal {
   bool with_secrets = false;
   uint64_t generation = 0;
   int64_t revision = 0;
+  int64_t newest = 0;
   WallTime as_of{};
   std::vector<const v1::Resource*> items;  // alive until the copy is sealed
 };
@@ -52,6 +53,7 @@ struct OpenedKind {
   bool with_secrets = false;
   uint64_t generation = 0;
   int64_t revision = 0;
+  int64_t newest = 0;
   WallTime as_of{};
   std::vector<std::shared_ptr<const v1::Resource>> items;
 };

@@ -35,6 +35,7 @@ struct Sample {
                        .with_secrets = true,
                        .generation = 3,
                        .revision = 40,
+                       .newest = 44,
                        .as_of = WallTime(std::chrono::milliseconds(4'000)),
                        .items = {&first, &second}},
                       {.kind = Kind::Service, .generation = 1, .revision = 38, .items = {&web}},
@@ -92,6 +93,7 @@ TEST(SealedCopy, OpensAsItWasSealed) {
   EXPECT_FALSE(opened.kinds[1].with_secrets);
   EXPECT_EQ(opened.kinds[0].generation, 3u);
   EXPECT_EQ(opened.kinds[0].revision, 40);
+  EXPECT_EQ(opened.kinds[0].newest, 44);
   EXPECT_EQ(opened.kinds[0].as_of, WallTime(std::chrono::milliseconds(4'000)));
   ASSERT_EQ(opened.kinds[0].items.size(), 2u);
   EXPECT_EQ(opened.kinds[0].items[1]->SerializeAsString(), sample.second.SerializeAsString());

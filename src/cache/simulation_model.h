@@ -52,13 +52,13 @@ class Model {
                                log.begin());
   }
 
-  // The token is the last name the page before told of.
-  Result<v1::ListResponse> list(const v1::ListRequest& request) const {
+  // As it was at revision `at`. The token is the last name the page before told of.
+  Result<v1::ListResponse> list(const v1::ListRequest& request, int64_t at) const {
     const std::optional<Kind> kind = resource::kind_named(request.kind());
     if (!kind || !offered.contains(*kind)) return absl::UnimplementedError("no such kind");
     NameRevisions items;
-    PageShape shape{.revision = latest};
-    for (const auto& [name, revision] : state(*kind, latest)) {
+    PageShape shape{.revision = at};
+    for (const auto& [name, revision] : state(*kind, at)) {
       if (name <= request.page_token()) continue;
       if (items.size() == request.page_size()) {
         shape.next = items.rbegin()->first;
@@ -179,13 +179,18 @@ class StreamCheck {
 // What one cache, in one life, has shown of each name. Its states, in the order in which they were
 // shown, are states the model went through, in the model's order; and none is older than the
 // revision up to which the cache says that the table is whole, or that the name's page was read.
+// Past its bound a table may be replaced by an older one.
 class TableCheck {
  public:
-  explicit TableCheck(const Model& model) : model_(model) {}
+  TableCheck(const Model& model, Duration bound, Time now)
+      : model_(model), bound_(bound), born_(now) {}
 
-  void check(Kind kind, const KindView& view, const std::vector<std::string>& names) {
-    if (view.as_of == WallTime{}) return;  // there is no table, not even for when upstream fails
+  void check(Kind kind, const KindView& view, const std::vector<std::string>& names, Time now) {
+    const bool old = is_past_bound(kind, view, now);
+    const bool none = view.as_of == WallTime{};  // no table, not even for when upstream fails
     for (const std::string& name : names) {
+      if (old || none) low_.erase({kind, name});
+      if (none) continue;
       const v1::Resource* found = view.items.find(name);
       const int64_t shown = found == nullptr ? 0 : found->metadata().revision();
       int64_t& low = low_[{kind, name}];
@@ -201,8 +206,22 @@ class TableCheck {
   }
 
  private:
+  struct Fresh {
+    Time until{};  // live, or from disk
+    bool live = false;
+  };
+  bool is_past_bound(Kind kind, const KindView& view, Time now) {
+    Fresh& fresh = fresh_.try_emplace(kind, Fresh{.until = born_}).first->second;
+    if (fresh.live) fresh.until = now;
+    fresh.live = view.source == Source::Cache;
+    return now - fresh.until >= bound_;
+  }
+
   const Model& model_;
+  Duration bound_;
+  Time born_;
   std::map<Key, int64_t> low_;
+  std::map<Kind, Fresh> fresh_;
 };
 
 }  // namespace holdfast::cache
