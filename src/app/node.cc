@@ -1,9 +1,13 @@
 #include "app/node.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "app/node_metrics.h"
+#include "base/log.h"
 #include "identity/identity.h"
 #include "resource/proto_time.h"
 
@@ -120,7 +124,39 @@ asio::awaitable<void> Node::stop() {
   co_await node_.stop();
 }
 
+// One line for each change that someone at night would ask about.
+void Node::log_link() {
+  const rpc::PickHealthyService& link = node_.pick();
+  const rpc::Pinned picked = link.picked();
+  const uint64_t connection = picked ? picked->id : 0;
+  if (std::exchange(logged_connection_, connection) == connection) return;
+  if (picked) {
+    log::info(
+        "connected to a controller",
+        {{"address", picked->address}, {"outage", to_short_string(link.stats().last_recovery)}});
+  } else {
+    log::warn("no controller is connected; the cache answers",
+              {{"code", "HF1301"}, {"why", link.last_failure()}});
+  }
+}
+
+void Node::log_cache() {
+  std::map<std::string, int> kinds;
+  std::string why;
+  for (const v1::CachedKind& kind : cache_.describe()) {
+    ++kinds[kind.source()];
+    if (why.empty() && !kind.code().empty())
+      why = fmt::format("{}: {}", kind.code(), kind.reason());
+  }
+  std::string summary;
+  for (const auto& [source, count] : kinds) summary += fmt::format("{} {} ", count, source);
+  if (!summary.empty()) summary.pop_back();
+  if (std::exchange(logged_cache_, summary) == summary) return;
+  log::info("reads are answered by", {{"kinds", summary}, {"why", why}});
+}
+
 void Node::report() {
+  log_cache();
   fronts_.report(cache_.describe(), node_.pick().picked() != nullptr);
 }
 
@@ -141,6 +177,7 @@ void Node::follow_settings() {
 asio::awaitable<void> Node::tick() {
   for (;;) {
     report();
+    log_link();
     follow_settings();
     update_node_metrics(registry_, node_);
     cache_.update_metrics();

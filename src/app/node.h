@@ -56,6 +56,8 @@ class Node {
   NodeReads reads();
   node::NodeOptions with_caches(node::NodeOptions options);
   void report();
+  void log_link();
+  void log_cache();
   void follow_settings();
   asio::awaitable<void> tick();
 
@@ -66,6 +68,8 @@ class Node {
   cache::CacheService cache_;
   cache::View view_;
   NodeFronts fronts_;
+  uint64_t logged_connection_ = 0;
+  std::string logged_cache_;
   net::TaskGroup tasks_;
 };
 

@@ -153,6 +153,14 @@ TEST_F(CopyOnDisk, APlaceWhereNothingCanBeMadeIsAStatus) {
   EXPECT_EQ(split_reason(save_copy(full, WallTime(), {})).code, "HF1255");
 }
 
+TEST_F(CopyOnDisk, APipeInPlaceOfAFileIsNotWaitedFor) {
+  ASSERT_TRUE(save().ok());
+  std::filesystem::remove(file("cache.copy"));
+  ASSERT_EQ(::mkfifo(file("cache.copy").c_str(), 0600), 0);
+
+  EXPECT_EQ(split_reason(load_copy(place()).status()).code, "HF1254");
+}
+
 TEST_F(CopyOnDisk, WhatAKilledProcessLeftIsRemovedByTheNextSave) {
   ASSERT_TRUE(save().ok());
   std::ofstream(file("cache.copy.Xa81bQ")) << "half";

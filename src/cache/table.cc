@@ -238,8 +238,8 @@ Item* erase_leaf(TableMemory& memory, Item* item, const Leaf& gone, unsigned shi
 }
 
 // Where to look in an item is known only when its first cache line is here: all lines that a lookup
-// may need are asked for at once. Not those of the body: that would make who reads it faster by half,
-// and who does not slower by as much.
+// may need are asked for at once. Not those of the body: that would make who reads it faster by
+// half, and who does not slower by as much.
 template <size_t kLines>
 void ask_for(const void* start) {
   constexpr size_t kLine = 64;
