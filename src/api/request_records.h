@@ -30,7 +30,7 @@ struct MarkedRequest {
   std::string digest{};  // of who asks for what
 };
 
-// kInvalidArgument unless the id is empty, or 16 to 64 letters, digits, '-' and '_'.
+// kInvalidArgument unless the id is empty, or is_request_id().
 Result<MarkedRequest> mark_request(const Caller& caller, std::string_view verb, std::string id,
                                    const google::protobuf::Message& request);
 

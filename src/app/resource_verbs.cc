@@ -41,6 +41,9 @@ void add_get(CLI::App& app, CommandLine& line) {
                   "for caches: ask this node itself, by its socket or its data folder")
       ->type_name("PATH");
   add_output(*get, line.get.output);
+  get->footer(
+      "For caches: SOURCE is cache, stale, upstream, or offline if the node is gone and the row\n"
+      "is what it said last; AS OF is how long ago it said so.");
   line.on(get, [&line](const cli::Console& console) {
     const Status selector = parse_selector(line);
     if (!selector.ok()) {
