@@ -1,5 +1,7 @@
 // A write with a request id is applied once and answered the same each time, whoever carries it out
 // and whatever is lost on the way.
+#include "api/request_id.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

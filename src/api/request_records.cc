@@ -5,20 +5,11 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <openssl/sha.h>
 
-#include <algorithm>
-
+#include "api/request_id.h"
 #include "base/reason.h"
 
 namespace holdfast::api {
 namespace {
-
-constexpr size_t kMinIdBytes = 16;
-constexpr size_t kMaxIdBytes = 64;
-
-bool is_id_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_';
-}
 
 // The same bytes for the same message: maps are written in order of their keys.
 std::string canonical_bytes(const google::protobuf::Message& message) {
@@ -38,19 +29,14 @@ std::string sha256(std::string_view bytes) {
   return digest;
 }
 
-bool is_id(std::string_view text) {
-  const bool sized = text.size() >= kMinIdBytes && text.size() <= kMaxIdBytes;
-  return sized && std::ranges::all_of(text, is_id_character);
-}
-
 }  // namespace
 
 Result<MarkedRequest> mark_request(const Caller& caller, std::string_view verb, std::string id,
                                    const google::protobuf::Message& request) {
   if (id.empty()) return MarkedRequest();
-  if (!is_id(id)) {
-    return absl::InvalidArgumentError(
-        fmt::format("request_id: {} to {} letters, digits, '-' and '_'", kMinIdBytes, kMaxIdBytes));
+  if (!is_request_id(id)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "request_id: {} to {} letters, digits, '-' and '_'", kMinRequestId, kMaxRequestId));
   }
   const std::string actor = identity::to_string(caller.identity);
   // Lengths keep the parts apart.

@@ -35,7 +35,7 @@ struct MarkedRequest {
   WallTime looked_up_wall{};
 };
 
-// kInvalidArgument unless the id is empty, or 16 to 64 letters, digits, '-' and '_'.
+// kInvalidArgument unless the id is empty, or is_request_id().
 Result<MarkedRequest> mark_request(const Caller& caller, std::string_view verb, std::string id,
                                    const google::protobuf::Message& request);
 

@@ -14,13 +14,20 @@ std::string check_duration(const std::string& text) {
   return parsed.ok() ? "" : std::string(parsed.status().message());
 }
 
+// Nothing is what a script's unset variable leaves; the profile's controller is not what it meant.
+std::string check_server(const std::string& text) {
+  return text.empty() ? "it is empty; name a controller, or leave --server out" : "";
+}
+
 void add_global_options(CLI::App& app, CommandLine& line) {
   line.connection.default_server = default_server();
   line.connection.profile_dir = cli::default_profile_dir();
   app.add_option("--server", line.connection.server,
-                 "controller to ask: unix:/PATH or HOST:PORT; several, with commas between "
-                 "them, are tried in turn (default: the profile's, else " +
+                 "controller to ask: unix:/PATH or HOST:PORT; up to 16 with commas between "
+                 "them are tried in turn, all unix: or all hosts, and none if one is wrong "
+                 "(default: the profile's, else " +
                      line.connection.default_server + ")")
+      ->check(check_server)
       ->envname("HOLDFAST_SERVER");
   app.add_option("--profile", line.connection.profile_dir, "folder that `login` wrote")
       ->envname("HOLDFAST_PROFILE")

@@ -117,7 +117,8 @@ void add_node_role(CLI::App& app, const char* role, const char* help, NodeRole& 
   command->add_option("--data-dir", options.data_dir, "where `holdfast join` put the identity");
   command
       ->add_option("--server", options.servers,
-                   "controller, as HOST:PORT; may repeat (default: the one that was joined)")
+                   "controller, as HOST:PORT; may repeat, and take several with commas between "
+                   "them (default: the one that was joined)")
       ->delimiter(',');
   command->add_option("--listen", options.listen,
                       "HOST:PORT for /healthz, /readyz and /metrics (default: only on the socket)");

@@ -26,11 +26,6 @@ Status read_only() {
 }
 
 template <typename Response, typename Request>
-web::Call<Response, Request> refuse() {
-  return [](api::Caller, Request) -> asio::awaitable<Result<Response>> { co_return read_only(); };
-}
-
-template <typename Response, typename Request>
 web::Call<Response, Request> not_here() {
   return [](api::Caller, Request) -> asio::awaitable<Result<Response>> {
     co_return coded(absl::StatusCode::kUnimplemented, "HF6011",
@@ -80,10 +75,7 @@ web::Backend NodeFronts::backend() const {
   backend.admit = local_caller;
   backend.get = open_to_all(reads_.get);
   backend.list = open_to_all(reads_.list);
-  backend.create = refuse<v1::Resource, v1::WriteRequest>();
-  backend.update = refuse<v1::Resource, v1::WriteRequest>();
-  backend.upsert = refuse<v1::Resource, v1::WriteRequest>();
-  backend.remove = refuse<v1::DeleteResponse, v1::DeleteRequest>();
+  backend.read_only = read_only();
   backend.authorise_watch = [](const api::Caller&, const events::WatchRequest& asked) {
     return Result<events::WatchRequest>(asked);
   };

@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
+#include "cli/address.h"
 #include "net/task_group.h"
 #include "node/identity_loader.h"
 #include "resource/text_rules.h"
@@ -45,10 +46,11 @@ Result<std::vector<std::string>> servers_of(const NodeRole& role, const std::str
                  "no controller is known; name one with --server HOST:PORT");
   }
   for (const std::string& server : servers) {
-    const std::optional<std::string> wrong = resource::wrong_address(server);
-    if (!wrong) continue;
+    if (!resource::wrong_address(server)) continue;
     return coded(absl::StatusCode::kInvalidArgument, "HF6010",
-                 fmt::format("--server {}: {}", quoted(server), *wrong));
+                 fmt::format("--server {}: {}; use HOST:PORT, as HOST:{}", quoted(server),
+                             server.contains(':') ? "not a controller's address" : "has no port",
+                             cli::kDefaultPort));
   }
   return servers;
 }

@@ -29,7 +29,9 @@ void add_get(CLI::App& app, CommandLine& line) {
       "get",
       "show resources, and what nodes have in their caches\n  holdfast get services\n"
       "  holdfast get service/web -o yaml\n  holdfast get caches agent/edge-1\n"
-      "  holdfast get caches --node /var/lib/holdfast");
+      "  holdfast get caches --node /var/lib/holdfast\n"
+      "Of caches, SOURCE is cache, stale, upstream, or offline if the node is gone and the row\n"
+      "is what it said last; AS OF is how long ago it said so.");
   get->add_option("KIND", line.get.kind, "as service, services, svc or service/web; or caches")
       ->required();
   get->add_option("NAME", line.get.names, "only these");

@@ -20,7 +20,7 @@
 namespace holdfast::cli {
 namespace {
 
-using Nodes = std::vector<v1::GetCachesResponse>;
+using Nodes = std::vector<NodeCaches>;
 
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kSocketName = "node.sock";  // in a node's data folder
@@ -57,7 +57,7 @@ Result<Nodes> only(const Nodes& nodes, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const size_t before = out.size();
     std::ranges::copy_if(nodes, std::back_inserter(out),
-                         [&](const auto& node) { return is_named(node.node(), name); });
+                         [&](const auto& node) { return is_named(node.said.node(), name); });
     if (out.size() > before) continue;
     return absl::NotFoundError(
         fmt::format("no proxy or agent is called {}", holdfast::quoted(name)));
@@ -111,13 +111,16 @@ Exit get_caches(const Session& session, const GetOptions& options) {
   if (nodes.ok()) nodes = only(*nodes, names);
   if (!nodes.ok()) return session.failed(nodes.status());
   const bool table = options.output == Output::Table || options.output == Output::Wide;
-  const bool none = std::ranges::all_of(*nodes, [](const auto& n) { return n.caches().empty(); });
+  const bool none =
+      std::ranges::all_of(*nodes, [](const auto& n) { return n.said.caches().empty(); });
   if (table && none) {
     print_err("No caches found.\n");
     return Exit::Ok;
   }
-  print_out(render_caches(
-      *nodes, {.output = options.output, .single = names.size() == 1, .now = wall_now()}));
+  print_out(render_caches(*nodes, {.output = options.output,
+                                   .single = names.size() == 1,
+                                   .last = session.console.last_column(),
+                                   .now = wall_now()}));
   return Exit::Ok;
 }
 
@@ -127,7 +130,10 @@ Exit get_node_caches(const Console& console, const GetOptions& options, Duration
   }
   const Result<v1::GetCachesResponse> node = ask_node(socket_of(options.node), timeout);
   if (!node.ok()) return console.report(no_node(node.status()));
-  print_out(render_caches({*node}, {.output = options.output, .single = true, .now = wall_now()}));
+  print_out(render_caches({{.said = *node}}, {.output = options.output,
+                                              .single = true,
+                                              .last = console.last_column(),
+                                              .now = wall_now()}));
   return Exit::Ok;
 }
 

@@ -2,6 +2,7 @@
 // node says itself.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "cli/commands.h"
+#include "cli/table.h"
 #include "holdfast/v1/node.pb.h"
 
 namespace holdfast::cli {
@@ -23,8 +25,16 @@ Exit get_caches(const Session& session, const GetOptions& options);
 // data folder), asked over HTTP. Needs no controller.
 Exit get_node_caches(const Console& console, const GetOptions& options, Duration timeout);
 
-// A proxy's or an agent's as it announced them.
-v1::GetCachesResponse caches_of(const v1::Resource& node);
+// One node's caches, and how much that is worth.
+struct NodeCaches {
+  v1::GetCachesResponse said{};
+  std::optional<WallTime> heard{};  // when it announced them; absent if it was asked itself
+  std::optional<WallTime> offline_since{};
+};
+
+// A proxy's or an agent's as it announced them. Of one that is offline every source is "offline",
+// whatever it said before it went, and the reason says since when.
+NodeCaches caches_of(const v1::Resource& node);
 
 // What a node's socket answers; fields that this version does not know are passed over. kDataLoss
 // if it is something else.
@@ -32,9 +42,10 @@ Result<v1::GetCachesResponse> parse_caches(std::string_view json);
 
 struct CachesText {
   Output output = Output::Table;
-  bool single = false;  // in JSON: the one node, not a list
+  bool single = false;                // in JSON: the one node, not a list
+  LastColumn last = LastColumn::Cut;  // a wide table's is whole
   WallTime now{};
 };
-std::string render_caches(const std::vector<v1::GetCachesResponse>& nodes, const CachesText& how);
+std::string render_caches(const std::vector<NodeCaches>& nodes, const CachesText& how);
 
 }  // namespace holdfast::cli

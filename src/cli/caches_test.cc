@@ -9,6 +9,7 @@ namespace holdfast::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr int64_t kNowSeconds = 1'700'000'000;
 constexpr WallTime kNow(std::chrono::seconds{kNowSeconds});
@@ -32,6 +33,7 @@ v1::Resource edge() {
   stale.set_code("HF1201");
   stale.set_reason("no controller for 12s");
   *agent.mutable_agent()->add_caches() = stale;
+  agent.mutable_agent()->mutable_last_heartbeat()->set_seconds(kNowSeconds - 20);
   return agent;
 }
 
@@ -43,19 +45,63 @@ v1::Resource front() {
 
 TEST(Caches, ATableSaysForEachNodeAndKindWhereReadsAreAnswered) {
   EXPECT_EQ(render_caches({caches_of(edge()), caches_of(front())}, {.now = kNow}),
-            "NODE           KIND       SOURCE     GENERATION   SINCE   ITEMS   REASON\n"
-            "agent/edge-1   service    cache      3            3m12s   24      -\n"
-            "agent/edge-1   zone_map   stale      3            3m12s   0       "
+            "NODE           KIND       SOURCE     GENERATION   SINCE   ITEMS   AS OF   REASON\n"
+            "agent/edge-1   service    cache      3            3m12s   24      20s     -\n"
+            "agent/edge-1   zone_map   stale      3            3m12s   0       20s     "
             "no controller for 12s\n"
-            "proxy/front    agent      upstream   3            3m12s   24      -\n");
+            "proxy/front    agent      upstream   3            3m12s   24      -       -\n");
+}
+
+TEST(Caches, WhatANodeSaysItselfHasNoAge) {
+  EXPECT_EQ(render_caches({caches_of(front())}, {.now = kNow}),
+            "NODE          KIND    SOURCE     GENERATION   SINCE   ITEMS   REASON\n"
+            "proxy/front   agent   upstream   3            3m12s   24      -\n");
+}
+
+TEST(Caches, ANodeThatIsOfflineAnswersNothing) {
+  v1::Resource gone = edge();
+  gone.mutable_agent()->mutable_announcement()->mutable_offline_since()->set_seconds(kNowSeconds);
+
+  const std::string table = render_caches({caches_of(gone)}, {.now = kNow});
+  const std::string json =
+      render_caches({caches_of(gone)}, {.output = Output::Json, .single = true, .now = kNow});
+
+  EXPECT_THAT(table, HasSubstr("service    offline   3            3m12s   24      20s     "
+                               "offline since 2023-11-14T22:13:20.000Z\n"));
+  EXPECT_THAT(table, Not(HasSubstr("stale")));
+  EXPECT_THAT(json, HasSubstr("\"offline_since\": \"2023-11-14T22:13:20.000Z\""));
+  EXPECT_THAT(json, HasSubstr("\"last_heartbeat\": \"2023-11-14T22:13:00.000Z\""));
+  EXPECT_THAT(json, HasSubstr("\"source\": \"offline\""));
+  EXPECT_THAT(json, Not(HasSubstr("HF1201")));
+}
+
+TEST(Caches, ATimeThatIsNotSetIsNoAge) {
+  v1::Resource proxy = front();
+  proxy.mutable_proxy()->mutable_caches(0)->mutable_since()->set_seconds(0);
+
+  EXPECT_THAT(render_caches({caches_of(proxy)}, {.now = kNow}),
+              HasSubstr("upstream   3            -       24      -\n"));
+  EXPECT_THAT(render_caches({caches_of(proxy)}, {.output = Output::Json}), Not(HasSubstr("since")));
+}
+
+TEST(Caches, AReasonIsCutOnlyWhereATerminalWouldWrapIt) {
+  v1::Resource proxy = front();
+  const std::string why = std::string(200, 'w') + " the end";
+  proxy.mutable_proxy()->mutable_caches(0)->set_reason(why);
+  const std::vector<NodeCaches> nodes = {caches_of(proxy)};
+
+  EXPECT_THAT(render_caches(nodes, {.now = kNow}), HasSubstr("www…\n"));
+  EXPECT_THAT(render_caches(nodes, {.last = LastColumn::Whole, .now = kNow}),
+              HasSubstr(why + "\n"));
+  EXPECT_THAT(render_caches(nodes, {.output = Output::Wide, .now = kNow}), HasSubstr(why + "\n"));
 }
 
 TEST(Caches, TheWideTableHasRevisionAndCode) {
   const std::string wide =
       render_caches({caches_of(edge())}, {.output = Output::Wide, .now = kNow});
 
-  EXPECT_THAT(wide, HasSubstr("REVISION   CODE\n"));
-  EXPECT_THAT(wide, HasSubstr("no controller for 12s   812        HF1201\n"));
+  EXPECT_THAT(wide, HasSubstr("REVISION   CODE     REASON\n"));
+  EXPECT_THAT(wide, HasSubstr("812        HF1201   no controller for 12s\n"));
 }
 
 TEST(Caches, JsonHasZerosAndIsAListUnlessOneWasNamed) {
@@ -68,7 +114,7 @@ TEST(Caches, JsonHasZerosAndIsAListUnlessOneWasNamed) {
   EXPECT_THAT(one, HasSubstr("\"since\": \"2023-11-14T22:10:08.000Z\""));
   EXPECT_THAT(list, HasSubstr("\"kind\": \"caches_list\",\n  \"items\": [\n    {\n      \"node\""));
   EXPECT_THAT(render_caches({caches_of(edge())}, {.output = Output::Yaml, .single = true}),
-              HasSubstr("node: agent/edge-1\ncaches:\n"));
+              HasSubstr("node: agent/edge-1\nlast_heartbeat: 2023-11-14T22:13:00.000Z\ncaches:\n"));
   EXPECT_EQ(render_caches({caches_of(edge()), caches_of(front())}, {.output = Output::Name}),
             "agent/edge-1\nproxy/front\n");
 }

@@ -19,31 +19,54 @@ namespace {
 
 using resource::Node;
 
-Row row_of(const std::string& node, const v1::CachedKind& cache, const CachesText& how) {
-  Row row = {node,
+// Zero is what an unset time becomes on its way.
+bool is_set(const google::protobuf::Timestamp& time) {
+  return time.seconds() > 0;
+}
+
+std::string age_of(const std::optional<WallTime>& time, WallTime now) {
+  return time ? age(*time, now) : "";
+}
+
+// Which columns there are besides those that always are.
+struct Columns {
+  bool as_of = false;
+  bool wide = false;
+};
+
+Row row_of(const NodeCaches& node, const v1::CachedKind& cache, const Columns& columns,
+           WallTime now) {
+  Row row = {node.said.node(),
              cache.kind(),
              cache.source(),
              std::to_string(cache.generation()),
-             cache.has_since() ? age(to_wall(cache.since()), how.now) : "",
-             std::to_string(cache.items()),
-             cache.reason()};
-  if (how.output == Output::Wide) {
-    row.push_back(std::to_string(cache.revision()));
-    row.push_back(cache.code());
-  }
+             is_set(cache.since()) ? age(to_wall(cache.since()), now) : "",
+             std::to_string(cache.items())};
+  if (columns.as_of) row.push_back(age_of(node.heard, now));
+  if (columns.wide) row.insert(row.end(), {std::to_string(cache.revision()), cache.code()});
+  row.push_back(cache.reason());
   return row;
 }
 
-std::string table_of(const std::vector<v1::GetCachesResponse>& nodes, const CachesText& how) {
-  Row headers = {"NODE", "KIND", "SOURCE", "GENERATION", "SINCE", "ITEMS", "REASON"};
-  if (how.output == Output::Wide) headers.insert(headers.end(), {"REVISION", "CODE"});
+Row headers_of(const Columns& columns) {
+  Row headers = {"NODE", "KIND", "SOURCE", "GENERATION", "SINCE", "ITEMS"};
+  if (columns.as_of) headers.emplace_back("AS OF");
+  if (columns.wide) headers.insert(headers.end(), {"REVISION", "CODE"});
+  headers.emplace_back("REASON");
+  return headers;
+}
+
+std::string table_of(const std::vector<NodeCaches>& nodes, const CachesText& how) {
+  const Columns columns{
+      .as_of = std::ranges::any_of(nodes, [](const auto& node) { return node.heard.has_value(); }),
+      .wide = how.output == Output::Wide};
   std::vector<Row> rows;
-  for (const v1::GetCachesResponse& node : nodes) {
-    for (const v1::CachedKind& cache : node.caches()) {
-      rows.push_back(row_of(node.node(), cache, how));
+  for (const NodeCaches& node : nodes) {
+    for (const v1::CachedKind& cache : node.said.caches()) {
+      rows.push_back(row_of(node, cache, columns, how.now));
     }
   }
-  return render_table(headers, rows);
+  return render_table(headers_of(columns), rows, columns.wide ? LastColumn::Whole : how.last);
 }
 
 // With the zeros that say something.
@@ -55,7 +78,7 @@ Node cache_node(const v1::CachedKind& cache) {
   add("kind", text_node(cache.kind()));
   add("source", text_node(cache.source()));
   add("generation", Node::scalar(std::to_string(cache.generation()), false));
-  if (cache.has_since()) add("since", text_node(to_rfc3339(to_wall(cache.since()))));
+  if (is_set(cache.since())) add("since", text_node(to_rfc3339(to_wall(cache.since()))));
   add("items", Node::scalar(std::to_string(cache.items()), false));
   add("revision", number_node(cache.revision()));
   if (!cache.code().empty()) add("code", text_node(cache.code()));
@@ -63,31 +86,52 @@ Node cache_node(const v1::CachedKind& cache) {
   return out;
 }
 
-void fill(Document& document, const v1::GetCachesResponse& node) {
+std::vector<resource::Member> members_of(const NodeCaches& node) {
   Node caches = Node::sequence();
-  for (const v1::CachedKind& cache : node.caches()) caches.items.push_back(cache_node(cache));
-  document.set_text("node", node.node());
-  document.set("caches", std::move(caches));
+  for (const v1::CachedKind& cache : node.said.caches()) caches.items.push_back(cache_node(cache));
+  std::vector<resource::Member> out;
+  const auto add = [&out](std::string key, Node value) {
+    out.push_back({.key = std::move(key), .value = std::move(value)});
+  };
+  add("node", text_node(node.said.node()));
+  if (node.heard) add("last_heartbeat", text_node(to_rfc3339(*node.heard)));
+  if (node.offline_since) add("offline_since", text_node(to_rfc3339(*node.offline_since)));
+  add("caches", std::move(caches));
+  return out;
 }
 
-Document document_of(const std::vector<v1::GetCachesResponse>& nodes, bool single) {
+Document document_of(const std::vector<NodeCaches>& nodes, bool single) {
   if (single && nodes.size() == 1) {
     Document one("caches");
-    fill(one, nodes.front());
+    for (resource::Member& member : members_of(nodes.front())) {
+      one.set(member.key, std::move(member.value));
+    }
     return one;
   }
   Node items = Node::sequence();
-  for (const v1::GetCachesResponse& node : nodes) {
+  for (const NodeCaches& node : nodes) {
     Node item = Node::mapping();
-    Node caches = Node::sequence();
-    for (const v1::CachedKind& cache : node.caches()) caches.items.push_back(cache_node(cache));
-    item.members.push_back({.key = "node", .value = text_node(node.node())});
-    item.members.push_back({.key = "caches", .value = std::move(caches)});
+    item.members = members_of(node);
     items.items.push_back(std::move(item));
   }
   Document list("caches_list");
   list.set("items", std::move(items));
   return list;
+}
+
+template <typename Spec>
+NodeCaches announced(const Spec& spec) {
+  NodeCaches out;
+  *out.said.mutable_caches() = spec.caches();
+  if (is_set(spec.last_heartbeat())) out.heard = to_wall(spec.last_heartbeat());
+  if (!spec.announcement().has_offline_since()) return out;
+  out.offline_since = to_wall(spec.announcement().offline_since());
+  for (v1::CachedKind& cache : *out.said.mutable_caches()) {
+    cache.set_source("offline");
+    cache.clear_code();
+    cache.set_reason(fmt::format("offline since {}", to_rfc3339(*out.offline_since)));
+  }
+  return out;
 }
 
 // Without what a newer node may say besides.
@@ -108,11 +152,11 @@ bool is_caches(std::string_view kind) {
   return absl::EqualsIgnoreCase(word, "caches") || absl::EqualsIgnoreCase(word, "cache");
 }
 
-v1::GetCachesResponse caches_of(const v1::Resource& node) {
-  v1::GetCachesResponse out;
-  out.set_node(fmt::format("{}/{}", node.kind(), node.metadata().name()));
-  if (node.has_proxy()) *out.mutable_caches() = node.proxy().caches();
-  if (node.has_agent()) *out.mutable_caches() = node.agent().caches();
+NodeCaches caches_of(const v1::Resource& node) {
+  NodeCaches out;
+  if (node.has_proxy()) out = announced(node.proxy());
+  if (node.has_agent()) out = announced(node.agent());
+  out.said.set_node(fmt::format("{}/{}", node.kind(), node.metadata().name()));
   return out;
 }
 
@@ -136,7 +180,7 @@ Result<v1::GetCachesResponse> parse_caches(std::string_view json) {
   return out;
 }
 
-std::string render_caches(const std::vector<v1::GetCachesResponse>& nodes, const CachesText& how) {
+std::string render_caches(const std::vector<NodeCaches>& nodes, const CachesText& how) {
   switch (how.output) {
     case Output::Json:
       return document_of(nodes, how.single).json();
@@ -149,7 +193,7 @@ std::string render_caches(const std::vector<v1::GetCachesResponse>& nodes, const
       break;
   }
   std::string names;
-  for (const v1::GetCachesResponse& node : nodes) names += fmt::format("{}\n", node.node());
+  for (const NodeCaches& node : nodes) names += fmt::format("{}\n", node.said.node());
   return names;
 }
 

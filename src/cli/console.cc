@@ -53,7 +53,8 @@ Surroundings surroundings() {
 }
 
 Console::Console(Colour colour, bool json_errors, const Surroundings& around)
-    : colour_(colour == Colour::Always ||
+    : terminal_(around.terminal),
+      colour_(colour == Colour::Always ||
               (colour == Colour::Auto && around.terminal && !around.no_colour && !around.dumb)),
       signs_(around.terminal && around.utf8),
       json_errors_(json_errors) {}

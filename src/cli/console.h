@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/errors.h"
+#include "cli/table.h"
 
 namespace holdfast::cli {
 
@@ -32,10 +33,13 @@ class Console {
   std::string sign(Verdict verdict) const;
   // Text in the verdict's colour, if there is colour.
   std::string painted(Verdict verdict, std::string_view text) const;
+  // How long texts at the end of a row are shown: whole, unless a terminal would wrap them.
+  LastColumn last_column() const { return terminal_ ? LastColumn::Cut : LastColumn::Whole; }
   // On stderr.
   Exit report(const Failure& failure) const;
 
  private:
+  bool terminal_ = false;
   bool colour_ = false;
   bool signs_ = false;
   bool json_errors_ = false;

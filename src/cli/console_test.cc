@@ -33,6 +33,11 @@ TEST(Console, NoColourMeansSignsWithoutColour) {
   EXPECT_EQ(Console(Colour::Always, false, around).sign(Verdict::Passed), "\x1b[32m√\x1b[0m");
 }
 
+TEST(Console, WhatGoesIntoAPipeIsNotCut) {
+  EXPECT_EQ(Console(Colour::Always, false, {}).last_column(), LastColumn::Whole);
+  EXPECT_EQ(Console(Colour::Never, false, kTerminal).last_column(), LastColumn::Cut);
+}
+
 TEST(Console, ALocaleWithoutUnicodeGetsWords) {
   EXPECT_EQ(Console(Colour::Never, false, {.terminal = true}).sign(Verdict::Failed), "FAIL");
   EXPECT_TRUE(is_utf8_locale("de_DE.UTF-8"));

@@ -27,7 +27,7 @@ bool is_table(Output output) {
   return output == Output::Table || output == Output::Wide;
 }
 
-void print(const Target& target, const Resources& resources, Output output) {
+void print(const Target& target, const Resources& resources, Output output, LastColumn last) {
   const bool single = target.names.size() == 1;
   switch (output) {
     case Output::Json:
@@ -42,7 +42,7 @@ void print(const Target& target, const Resources& resources, Output output) {
       return;
     case Output::Table:
     case Output::Wide:
-      print_out(ResourceTable(target.kind, output == Output::Wide).begin(resources));
+      print_out(ResourceTable(target.kind, output == Output::Wide, last).begin(resources));
   }
 }
 
@@ -67,7 +67,7 @@ class Following {
       : session_(session),
         target_(target),
         options_(options),
-        table_(target.kind, options.output == Output::Wide) {}
+        table_(target.kind, options.output == Output::Wide, session.console.last_column()) {}
 
   Exit run() {
     const Status status =
@@ -152,7 +152,7 @@ Exit get(const Session& session, const GetOptions& options) {
     print_err(fmt::format("No {} found.\n", resource::info(target->kind).plural));
     return Exit::Ok;
   }
-  print(*target, *resources, options.output);
+  print(*target, *resources, options.output, session.console.last_column());
   return Exit::Ok;
 }
 

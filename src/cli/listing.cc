@@ -65,8 +65,8 @@ std::string event_json(const v1::Event& event) {
                      resource::to_json(event.resource()));
 }
 
-ResourceTable::ResourceTable(resource::Kind kind, bool wide)
-    : table_(headers_of(columns_of(kind, wide))) {
+ResourceTable::ResourceTable(resource::Kind kind, bool wide, LastColumn last)
+    : table_(headers_of(columns_of(kind, wide)), wide ? LastColumn::Whole : last) {
   for (const resource::Column& column : columns_of(kind, wide)) paths_.push_back(column.path);
 }
 

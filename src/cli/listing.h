@@ -21,10 +21,10 @@ Result<std::vector<v1::Resource>> fetch_all(Client& client, resource::Kind kind,
 // {"type":"put","revision":2,"resource":{...}} and a line end.
 std::string event_json(const v1::Event& event);
 
-// The columns of a kind.
+// The columns of a kind; a wide table's last is whole.
 class ResourceTable {
  public:
-  ResourceTable(resource::Kind kind, bool wide);
+  ResourceTable(resource::Kind kind, bool wide, LastColumn last);
 
   std::string begin(const std::vector<v1::Resource>& resources);
   std::string more(const v1::Resource& resource);

@@ -25,14 +25,15 @@ std::string safe(const std::string& text) {
   return shown.substr(1, shown.size() - 2);
 }
 
-std::string components(const v1::GetStatusResponse& status, WallTime now) {
+std::string components(const v1::GetStatusResponse& status, WallTime now, LastColumn last) {
   std::vector<Row> rows;
   for (const v1::ComponentStatus& one : status.components()) {
     rows.push_back({one.name(), std::string(to_word(one.state())),
                     one.has_since() ? age(to_wall(one.since()), now) : "", one.code(),
                     one.reason()});
   }
-  return rows.empty() ? "" : render_table({"COMPONENT", "STATE", "FOR", "CODE", "REASON"}, rows);
+  if (rows.empty()) return "";
+  return render_table({"COMPONENT", "STATE", "FOR", "CODE", "REASON"}, rows, last);
 }
 
 std::string nodes(const v1::GetStatusResponse& status) {
@@ -143,7 +144,7 @@ std::string render_status(const v1::GetStatusResponse& status, const Console& co
       status.cluster().empty() ? "(no cluster)" : safe(status.cluster()),
       console.sign(verdict_of(status.state())), console.painted(verdict_of(status.state()), word),
       safe(status.controller()), safe(status.version()), age(to_wall(status.started()), now));
-  text += components(status, now);
+  text += components(status, now, console.last_column());
   text += nodes(status);
   text += fmt::format("store      {}, revision {}, {} watching\n", safe(status.store()),
                       status.revision(), status.watchers());

@@ -16,19 +16,22 @@ size_t width(const std::string& text) {
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
 }
 
-std::string shown(const std::string& cell) {
+std::string shown_cell(const std::string& cell, size_t max_bytes) {
   if (cell.empty()) return "-";
-  const std::string safe = quoted(cell, kWidestCell);
+  const std::string safe = quoted(cell, max_bytes);
   return safe.substr(1, safe.size() - 2);
 }
 
-Row shown(const Row& cells) {
+}  // namespace
+
+Row Table::shown(const Row& cells) const {
   Row safe;
-  for (const std::string& cell : cells) safe.push_back(shown(cell));
+  for (const std::string& cell : cells) {
+    const bool whole = last_ == LastColumn::Whole && safe.size() + 1 == headers_.size();
+    safe.push_back(shown_cell(cell, whole ? cell.size() : kWidestCell));
+  }
   return safe;
 }
-
-}  // namespace
 
 std::string Table::line(const Row& cells) const {
   std::string out;
@@ -58,8 +61,8 @@ std::string Table::more(const Row& row) {
   return line(safe);
 }
 
-std::string render_table(const Row& headers, const std::vector<Row>& rows) {
-  return Table(headers).begin(rows);
+std::string render_table(const Row& headers, const std::vector<Row>& rows, LastColumn last) {
+  return Table(headers, last).begin(rows);
 }
 
 }  // namespace holdfast::cli

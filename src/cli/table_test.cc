@@ -20,6 +20,16 @@ TEST(Table, LaterRowsKeepTheColumns) {
   EXPECT_EQ(table.more({"e", ""}), "e           -\n");
 }
 
+TEST(Table, OnlyTheLastColumnIsEverWhole) {
+  const std::string text(300, 'x');
+  const std::string cut = std::string(80, 'x') + "…";
+
+  EXPECT_EQ(render_table({"NAME"}, {{text}}), "NAME\n" + cut + "\n");
+  EXPECT_EQ(render_table({"NAME"}, {{text}}, LastColumn::Whole), "NAME\n" + text + "\n");
+  EXPECT_TRUE(render_table({"A", "B"}, {{text, text}}, LastColumn::Whole)
+                  .ends_with(cut + "   " + text + "\n"));
+}
+
 TEST(Table, ControlCharactersNeverReachTheTerminal) {
   EXPECT_EQ(render_table({"NAME"}, {{"a\x1b[31m"}}), "NAME\na\\x1b[31m\n");
 }

@@ -30,7 +30,7 @@ struct HttpRequest {
   std::string method{};  // as sent: "GET"
   HttpTarget target{};
   // Content-Type, Idempotency-Key, If-Match and Last-Event-ID, by their names in lower case; no
-  // others are kept.
+  // others are kept. One that was sent more than once has all its values, with ", " between them.
   std::map<std::string, std::string> headers{};
   std::string body{};
 };

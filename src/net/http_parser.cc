@@ -160,7 +160,9 @@ Status HttpParser::take(HttpRequest& request) {
     const std::string name = absl::AsciiStrToLower(
         absl::string_view(field.name_string().data(), field.name_string().size()));
     const bool kept = std::ranges::find(kKept, name) != std::end(kKept);
-    if (kept) request.headers[name] = to_std(field.value());
+    if (!kept) continue;
+    const auto [at, first] = request.headers.try_emplace(name, to_std(field.value()));
+    if (!first) at->second.append(", ").append(to_std(field.value()));
   }
   request.body = std::move(parsed.body());
   return absl::OkStatus();

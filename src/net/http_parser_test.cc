@@ -43,6 +43,18 @@ TEST(HttpParser, ARequestIsTheSameHoweverItsBytesArrive) {
   }
 }
 
+TEST(HttpParser, AHeaderThatWasSentTwiceKeepsBothValues) {
+  HttpParser parser({});
+  ASSERT_TRUE(
+      parser.put("PUT / HTTP/1.1\r\nHost: a\r\nIdempotency-Key:\r\nIf-Match: 7\r\n"
+                 "idempotency-key: x\r\nContent-Length: 0\r\n\r\n"));
+  HttpRequest request;
+
+  ASSERT_TRUE(parser.take(request).ok());
+
+  EXPECT_THAT(request.headers, ElementsAre(Pair("idempotency-key", ", x"), Pair("if-match", "7")));
+}
+
 TEST(HttpParser, TakesNothingOfTheNextRequest) {
   const std::string two = std::string(kPut) + "GET / HTTP/1.1\r\n";
   HttpParser parser({});

@@ -92,6 +92,7 @@ ApiHandler::Answer ApiHandler::get(const Route& route, const net::HttpRequest& r
 
 ApiHandler::Answer ApiHandler::write(const Route& route, const net::HttpRequest& request,
                                      api::Caller caller) {
+  CO_TRY_OK(backend_.read_only);
   const auto type = request.headers.find("content-type");
   if (type == request.headers.end() || !is_readable_type(type->second)) {
     co_return net::http_error(415, "HF6036",
@@ -109,6 +110,7 @@ ApiHandler::Answer ApiHandler::write(const Route& route, const net::HttpRequest&
 
 ApiHandler::Answer ApiHandler::remove(const Route& route, const net::HttpRequest& request,
                                       api::Caller caller) {
+  CO_TRY_OK(backend_.read_only);
   CO_TRY(v1::DeleteRequest asked, delete_request(route, request));
   CO_TRY(const v1::DeleteResponse removed,
          co_await backend_.remove(std::move(caller), std::move(asked)));

@@ -39,6 +39,8 @@ struct Backend {
   // ResourceService
   Call<Sourced<v1::Resource>, v1::GetRequest> get;
   Call<Sourced<v1::ListResponse>, v1::ListRequest> list;
+  // Why nothing can be written here, whatever it is: the calls below are not made then.
+  Status read_only{};
   Call<v1::Resource, v1::WriteRequest> create;
   Call<v1::Resource, v1::WriteRequest> update;
   Call<v1::Resource, v1::WriteRequest> upsert;

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "api/request_id.h"
 #include "base/bytes.h"
 #include "base/reason.h"
 #include "resource/codec.h"
@@ -64,13 +65,18 @@ Result<std::optional<int64_t>> if_match(const net::HttpRequest& request) {
   return revision;
 }
 
-// In quotes or without; empty if there is none. What it may be is the API's to say.
-std::string idempotency_key(const net::HttpRequest& request) {
+// In quotes or without; empty if there is none. One that is sent must be one: a client that counts
+// on it may send its request again.
+Result<std::string> idempotency_key(const net::HttpRequest& request) {
+  if (!request.headers.contains("idempotency-key")) return std::string();
   string_view text = header(request, "idempotency-key");
   if (text.size() >= 2 && text.starts_with('"') && text.ends_with('"')) {
     text = text.substr(1, text.size() - 2);
   }
-  return std::string(text);
+  if (api::is_request_id(text)) return std::string(text);
+  if (text.contains(',')) return wrong("Idempotency-Key", "send one");
+  return wrong("Idempotency-Key", fmt::format("{} to {} letters, digits, '-' and '_'",
+                                              api::kMinRequestId, api::kMaxRequestId));
 }
 
 string_view media_type(string_view content_type) {
@@ -135,7 +141,7 @@ Result<v1::DeleteRequest> delete_request(const Route& route, const net::HttpRequ
   out.set_name(route.name);
   TRY(const std::optional<int64_t> matched, if_match(request));
   out.set_revision(matched.value_or(0));
-  out.set_request_id(idempotency_key(request));
+  TRY(*out.mutable_request_id(), idempotency_key(request));
   for (const auto& [name, value] : request.target.query) {
     if (name != "revision") return unknown_parameter(name);
     TRY(const int64_t revision, number<int64_t>(name, value));
@@ -204,7 +210,7 @@ Result<Write> write_request(const Route& route, const net::HttpRequest& request)
   Write write;
   write.must_exist = matched.has_value() || metadata.revision() != 0;
   *write.request.mutable_resource() = std::move(resource);
-  write.request.set_request_id(idempotency_key(request));
+  TRY(*write.request.mutable_request_id(), idempotency_key(request));
   return write;
 }
 

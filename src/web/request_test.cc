@@ -69,6 +69,25 @@ TEST(Request, AnIdempotencyKeyIsTheIdOfAWrite) {
   EXPECT_EQ(delete_request(kWeb, quoted)->request_id(), "0123456789abcdef");
 }
 
+TEST(Request, AnIdempotencyKeyThatIsNoneIsRefusedByItsName) {
+  for (const std::string& key :
+       {std::string(), std::string("\"\""), std::string("\""), std::string(15, 'a'),
+        std::string(65, 'a'), std::string("0123456789 abcdef"), std::string("0123456789abcdef\""),
+        std::string("0123456789abcdef, 0123456789abcdef"),
+        std::string("\"0123456789abcdef\", \"0123456789abcdef\"")}) {
+    net::HttpRequest request = writing(kBody);
+    request.headers["idempotency-key"] = key;
+    request.target = net::parse_target("/v1/service/web").value();
+    const Status put = write_request(kWeb, request).status();
+    const Status removal = delete_request(kWeb, request).status();
+
+    EXPECT_EQ(http_status(put), 400) << key;
+    EXPECT_EQ(http_status(removal), 400) << key;
+    EXPECT_THAT(std::string(put.message()), HasSubstr("Idempotency-Key: ")) << key;
+    EXPECT_EQ(removal, put) << key;
+  }
+}
+
 TEST(Request, AWatchNamesItsKindsAndResumesWhereTheReaderWas) {
   net::HttpRequest request =
       asking("/v1/watch?kind=svc&kind=unheard-of&label=a=1&after=5&partial=1");

@@ -55,6 +55,11 @@ TEST(CliUsage, WhatItDoesNotUnderstandIsUsage) {
                                      {"get", "services", "-o", "xml"},
                                      {"--timeout", "0", "get", "services"},
                                      {"--timeout", "soon", "get", "services"},
+                                     {"--server", "", "get", "services"},
+                                     {"--server=", "get", "services"},
+                                     {"get", "services", "--server", ""},
+                                     {"--server", "a,,b", "get", "services"},
+                                     {"--server", "a,unix:/b", "get", "services"},
                                      {"watch", "services", "--after", "-1"},
                                      {"get", "service/"},
                                      {"watch", "nonsense"}}) {

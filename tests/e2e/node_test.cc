@@ -217,6 +217,19 @@ TEST(Node, ThatHasNotFollowedIsWaitedForAndJoinsAgainIfItIsCutOff) {
   EXPECT_TRUE(eventually([&] { return fleet.all_online(); }, 10s)) << fleet.log("a-1");
 }
 
+TEST(Node, AServerWithoutItsPortIsRefusedWithTheControllersPort) {
+  Fleet fleet;
+  fleet.add("agent", "a-1");
+  fleet.process("a-1").kill();
+
+  const ProgramOutcome refused =
+      run_daemon({"agent", "--data-dir", fleet.data_dir("a-1"), "--server", "ctl-1:7443,ctl-2"});
+
+  EXPECT_EQ(refused.exit_code, 78);
+  EXPECT_THAT(refused.error,
+              AllOf(HasSubstr("HF6010"), HasSubstr("ctl-2"), HasSubstr("as HOST:7443")));
+}
+
 TEST(Node, WithoutAnIdentityOrWithAnotherRolesItDoesNotStart) {
   Fleet fleet;
   fleet.add("agent", "a-1");

@@ -151,6 +151,15 @@ TEST_F(NodeFrontsTest, NothingCanBeWritten) {
       "Content-Length: " +
       std::to_string(body.size()) + "\r\n\r\n" + body);
   EXPECT_EQ(client.read_reply().status, 409);
+  for (const char* type : {"", "Content-Type: application/json\r\n"}) {
+    for (const char* ask : {"PUT /v1/services/web", "POST /v1/services"}) {
+      client.send(std::string(ask) + " HTTP/1.1\r\nHost: a\r\n" + type +
+                  "Content-Length: 2\r\n\r\n{}");
+      const Reply reply = client.read_reply();
+      EXPECT_EQ(reply.status, 409) << ask << type;
+      EXPECT_THAT(reply.body, HasSubstr("HF1290")) << ask << type;
+    }
+  }
 }
 
 TEST_F(NodeFrontsTest, TheSocketIsForItsOwnerAndTcpHasNoData) {

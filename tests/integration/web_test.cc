@@ -13,6 +13,7 @@ namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -130,6 +131,23 @@ TEST_F(Web, WhatCannotBeReadIsRefused) {
       "POST /v1/service HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n"
       "Content-Length: 2\r\n\r\n{}");
   EXPECT_EQ(client.read_reply().status, 415);
+}
+
+TEST_F(Web, AWriteWhoseKeyIsNoKeyIsNotDone) {
+  RunningWebServer server;
+  HttpClient client(server.listen(socket()));
+  ASSERT_EQ(client.ask("PUT /v1/service/web", service("web")).status, 200);
+
+  for (const char* keys :
+       {"Idempotency-Key:\r\n", "Idempotency-Key: \"\"\r\n", "Idempotency-Key: short\r\n",
+        "Idempotency-Key: 0123456789abcdef\r\n"
+        "Idempotency-Key: 0123456789abcdef\r\n"}) {
+    client.send(fmt::format("DELETE /v1/service/web HTTP/1.1\r\nHost: a\r\n{}\r\n", keys));
+    const Reply refused = client.read_reply();
+    EXPECT_EQ(refused.status, 400) << keys;
+    EXPECT_THAT(refused.body, AllOf(HasSubstr("HF6010"), HasSubstr("Idempotency-Key: "))) << keys;
+  }
+  EXPECT_EQ(client.ask("GET /v1/service/web").status, 200);
 }
 
 TEST_F(Web, AWatchStreamsChangesAndResumesWithoutLossOrRepetition) {
