@@ -19,7 +19,8 @@ MAY_INCLUDE = {
     "events": "base resource",
     "cache": "base metrics net resource events",
     "ha": "base metrics net",
-    "tunnel": "base metrics net",
+    "tunnel": "base metrics net resource identity route",
+    "ingress": "base metrics net resource identity tunnel",
     "probe": "base metrics net resource",
     "route": "base resource",
     "track": "base metrics route",
@@ -34,7 +35,8 @@ ALSO = {"src/store/etcd_": "rpc"}
 
 # Who may use generated code, as modules or beginnings of paths.
 _GRPC_USERS = ("rpc", "api", "node", "cli", "app", "src/store/etcd_")
-_API_USERS = ("api", "node", "cli", "cache", "rpc", "events", "identity", "config", "web", "app")
+_API_USERS = ("api", "node", "cli", "cache", "rpc", "events", "identity", "config", "web", "app", "tunnel",
+              "ingress")
 _RESOURCE_USERS = tuple(["resource"] + [module for module, others in MAY_INCLUDE.items()
                                         if "resource" in others.split()])
 

@@ -1,0 +1,130 @@
+// A tunnel's connection: TLS on a socket, a Session on top, and at this side of each stream
+// whatever takes and gives its bytes. One loop; buffers are shared by all links of a loop, so that
+// an idle one costs next to nothing.
+//
+//   socket ═ TLS ─► Session ─► DataCame ──► StreamEnd::push ──► an app's or a client's connection
+//          ◄─ TLS ─ Session ◄─ next_turn ── StreamEnd::pull ◄── the same
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "net/http_stream.h"
+#include "tunnel/session.h"
+
+namespace holdfast::tunnel {
+
+namespace asio = boost::asio;
+
+class Link;
+
+// What stands at this side of one stream: a socket, a client's TLS connection, or a stream of
+// another link. Belongs to the link from attach() to the end of the stream and is destroyed with
+// it, never from within one of its own calls.
+class StreamEnd {
+ public:
+  virtual ~StreamEnd() = default;
+
+  // Before anything else: whom to tell that there is something (Link::ready) or room (Link::room).
+  virtual void attached(Link& link, StreamId stream) = 0;
+  struct Pulled {
+    size_t bytes = 0;
+    bool ended = false;   // nothing comes after these
+    bool broken = false;  // neither side can go on
+  };
+  // Bytes for the peer. Fewer than there is room for means that there are no more for now: the end
+  // calls Link::ready() when there are.
+  virtual Pulled pull(std::span<char> into) = 0;
+  // Bytes from the peer: how many it took. If not all, it calls Link::room() when it can take more.
+  // Negative: broken.
+  virtual ssize_t push(std::string_view bytes) = 0;
+  // The peer sends no more; all it sent was pushed.
+  virtual void push_end() = 0;
+  // The stream is over before its time; nothing else is called after it.
+  virtual void reset(ResetCode code, std::string_view why) = 0;
+};
+
+// What a link's owner does with what comes. Called from run(), on the loop; must not wait.
+class LinkOwner {
+ public:
+  virtual ~LinkOwner() = default;
+  // Answer, now or later, with Link::accept() or Link::reset(). Of the accepting side only.
+  virtual void on_open(Link& link, StreamId stream, std::string_view payload) = 0;
+  // An error ends the link.
+  virtual Status on_message(Link& link, std::string_view payload) = 0;
+  virtual void on_goodbye(Link& link, std::string_view why) = 0;
+};
+
+// The bytes that links of one loop read into and write from.
+class LinkBuffers {
+ public:
+  static constexpr size_t kBatchBytes = 256 << 10;
+  LinkBuffers();
+  std::span<char> in() { return in_; }
+  std::span<char> out() { return out_; }
+
+ private:
+  std::vector<char> in_, out_;
+};
+
+struct LinkOptions {
+  SessionOptions session{};
+  // Unsent bytes in the kernel above which nothing more is written: what waits there cannot be
+  // overtaken.
+  size_t unsent_bytes = 256 << 10;
+  Duration write_timeout = std::chrono::seconds(10);  // a peer that reads nothing that long is dead
+};
+
+// A handshake that succeeded: who is there, and the connection.
+struct SecureConnection;
+
+class Link {
+ public:
+  // Everything outlives it.
+  struct Parts {
+    asio::any_io_executor loop;
+    const Clock& clock;
+    LinkBuffers& buffers;
+    LinkOwner& owner;
+  };
+  Link(Parts parts, std::unique_ptr<SecureConnection> connection, LinkOptions options);
+  ~Link();
+
+  // Until the connection ends; why. Every stream is reset then. Cancelling it closes the link.
+  asio::awaitable<Status> run();
+  // Ends run() soon, with this.
+  void close(Status why);
+
+  // The opener's side: returns when the peer has accepted. kUnavailable if it refused or the link
+  // ended: the message begins with the ResetCode's word. kResourceExhausted, kDeadlineExceeded.
+  // Takes `end` only if it is OK.
+  asio::awaitable<Status> open(std::string payload, std::unique_ptr<StreamEnd>& end,
+                               Duration timeout);
+  // The acceptor's side.
+  void accept(StreamId stream, std::unique_ptr<StreamEnd> end);
+  void reset(StreamId stream, ResetCode code, std::string_view why);
+
+  Status send(std::string_view message);
+  // No new streams either way; run() ends when the last stream has.
+  void say_goodbye(std::string_view why);
+
+  // From a StreamEnd.
+  void ready(StreamId stream);
+  void room(StreamId stream);
+
+  const Session& session() const;
+  void set_keepalive(Duration interval, uint32_t misses);
+
+ private:
+  // The implementation's.
+};
+
+}  // namespace holdfast::tunnel
