@@ -30,9 +30,8 @@ class TestSide {
   std::string take(size_t most = SIZE_MAX) {
     std::string out;
     while (out.size() < most) {
-      std::string control(kMaxMessageBytes + kFrameHeaderBytes, '\0');
-      const size_t bytes = session.take_control(control);
-      out.append(control, 0, bytes);
+      const size_t bytes = session.take_control(room_);
+      out.append(room_, 0, bytes);
       if (bytes > 0) continue;
       if (!take_turn(out)) break;
     }
@@ -100,6 +99,8 @@ class TestSide {
     events.push_back("message " + std::string(event.payload));
   }
   void on(const GoodbyeCame& event, Time) { events.push_back("goodbye " + std::string(event.why)); }
+
+  std::string room_ = std::string(kMaxMessageBytes + kFrameHeaderBytes, '\0');
 };
 
 class SessionPair {

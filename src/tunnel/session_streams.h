@@ -33,6 +33,7 @@ struct Stream {
   uint32_t first_window = 0;
   uint32_t may_come = 0;
   uint32_t held = 0;
+  uint32_t least_held = 0;  // since the peer was told
   Time told{};
 };
 

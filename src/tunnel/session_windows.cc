@@ -26,6 +26,7 @@ uint32_t ReceiveWindows::start(Stream& stream, size_t streams, Time now) {
   stream.window = static_cast<uint32_t>(std::clamp(share, kSmallestWindow, options_.initial));
   stream.first_window = stream.window;
   stream.may_come = stream.window;
+  stream.least_held = stream.window;  // nothing was shown yet
   stream.told = now;
   return stream.window;
 }
@@ -40,18 +41,22 @@ bool ReceiveWindows::receive(Stream& stream, uint32_t bytes) {
 uint32_t ReceiveWindows::consume(Stream& stream, uint32_t bytes, Time now, Duration round_trip) {
   HF_CHECK(bytes <= stream.held, "only what came is consumed");
   stream.held -= bytes;
+  stream.least_held = std::min(stream.least_held, stream.held);
   if (stream.end_came) return 0;
   if (stream.window - stream.may_come - stream.held < stream.window / 2) return 0;
   resize(stream, now - stream.told, round_trip);
   const uint32_t owed = stream.window - stream.may_come - stream.held;
   stream.may_come += owed;
+  stream.least_held = stream.held;
   stream.told = now;
   return owed;
 }
 
 void ReceiveWindows::resize(Stream& stream, Duration took, Duration round_trip) {
   const Duration fast = std::max(kFast, kFastRoundTrips * round_trip);
-  if (took <= fast && stream.held <= stream.window / 4) {
+  // Much comes at once, so what is held now says little; whoever keeps pace holds nearly nothing at
+  // some time in between.
+  if (took <= fast && stream.least_held <= stream.window / 4) {
     const size_t room =
         std::min(options_.max - stream.window, options_.budget - std::min(grown_, options_.budget));
     const auto more = static_cast<uint32_t>(std::min<size_t>(stream.window, room));
