@@ -123,7 +123,7 @@ TEST(SessionWindows, AWindowThatComesAtOnceAndIsConsumedAtOnceGrows) {
     while (stream.held > 0) windows.consume(stream, 8 << 10, Time(1ms), 1ms);
   }
 
-  EXPECT_EQ(stream.window, 4 * kInitial);
+  EXPECT_GE(stream.window, 4 * kInitial);
 }
 
 TEST(SessionWindows, AWindowFallsBackWhenItsStreamSlowsDown) {
