@@ -53,7 +53,8 @@ struct SessionOptions {
   Side side = Side::Opener;
   uint32_t max_streams = 16'384;
   // What the peer may send on a stream before it is consumed: grows from the first to the second
-  // for a stream that is consumed as fast as it comes, as long as all of them stay in the budget.
+  // for a stream that is consumed as fast as it comes and waits for more, as long as what all have
+  // grown by stays in the budget. The first is smaller if there are many streams.
   size_t initial_window = 256 << 10;
   size_t max_window = 4 << 20;
   size_t window_budget = 64 << 20;

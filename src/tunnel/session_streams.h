@@ -33,8 +33,9 @@ struct Stream {
   uint32_t first_window = 0;
   uint32_t may_come = 0;
   uint32_t held = 0;
-  uint32_t least_held = 0;  // since the peer was told
-  Time told{};
+  uint32_t consumed = 0;  // since then, and the least that was held
+  uint32_t least_held = 0;
+  Time measured_since{};
 };
 
 class StreamTable {

@@ -9,10 +9,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Half a window within this, or within four round trips, is fast; ten times as long is slow.
-constexpr Duration kFast = 100ms;
-constexpr int kFastRoundTrips = 4;
-constexpr int kSlow = 10;
+// A window within two round trips: the peer stood still for want of it. If it took longer, a larger
+// one would only fill buffers on the way, and everybody else would wait behind them.
+constexpr int kFastRoundTrips = 2;
+// A window in so long, or so many round trips: the stream has slowed down.
+constexpr Duration kSlow = 2s;
+constexpr int kSlowRoundTrips = 40;
+
+uint32_t owed(const Stream& stream) {
+  return stream.window - stream.may_come - stream.held;
+}
 
 }  // namespace
 
@@ -27,7 +33,7 @@ uint32_t ReceiveWindows::start(Stream& stream, size_t streams, Time now) {
   stream.first_window = stream.window;
   stream.may_come = stream.window;
   stream.least_held = stream.window;  // nothing was shown yet
-  stream.told = now;
+  stream.measured_since = now;
   return stream.window;
 }
 
@@ -41,32 +47,44 @@ bool ReceiveWindows::receive(Stream& stream, uint32_t bytes) {
 uint32_t ReceiveWindows::consume(Stream& stream, uint32_t bytes, Time now, Duration round_trip) {
   HF_CHECK(bytes <= stream.held, "only what came is consumed");
   stream.held -= bytes;
-  stream.least_held = std::min(stream.least_held, stream.held);
   if (stream.end_came) return 0;
-  if (stream.window - stream.may_come - stream.held < stream.window / 2) return 0;
-  resize(stream, now - stream.told, round_trip);
-  const uint32_t owed = stream.window - stream.may_come - stream.held;
-  stream.may_come += owed;
-  stream.least_held = stream.held;
-  stream.told = now;
-  return owed;
+  stream.consumed += bytes;
+  stream.least_held = std::min(stream.least_held, stream.held);
+  if (stream.consumed >= stream.window) measure(stream, now, round_trip);
+  const uint32_t more = owed(stream);
+  if (more < stream.window / 2) return 0;
+  stream.may_come += more;
+  return more;
 }
 
-void ReceiveWindows::resize(Stream& stream, Duration took, Duration round_trip) {
-  const Duration fast = std::max(kFast, kFastRoundTrips * round_trip);
-  // Much comes at once, so what is held now says little; whoever keeps pace holds nearly nothing at
-  // some time in between.
-  if (took <= fast && stream.least_held <= stream.window / 4) {
-    const size_t room =
-        std::min(options_.max - stream.window, options_.budget - std::min(grown_, options_.budget));
-    const auto more = static_cast<uint32_t>(std::min<size_t>(stream.window, room));
-    stream.window += more;
-    grown_ += more;
-  } else if (took > kSlow * fast) {
-    const uint32_t less = (stream.window - stream.first_window + 1) / 2;
-    stream.window -= less;
-    grown_ -= less;
+// Once a window. Much comes at once, so what is held now says little; whoever keeps pace holds
+// nearly nothing at some time in between.
+void ReceiveWindows::measure(Stream& stream, Time now, Duration round_trip) {
+  const Duration took = now - stream.measured_since;
+  const bool keeps_pace = stream.least_held <= stream.window / 4;
+  if (round_trip > Duration::zero() && took <= kFastRoundTrips * round_trip && keeps_pace) {
+    grow(stream);
+  } else if (took > std::max(kSlow, kSlowRoundTrips * round_trip)) {
+    shrink(stream);
   }
+  stream.consumed = 0;
+  stream.least_held = stream.held;
+  stream.measured_since = now;
+}
+
+void ReceiveWindows::grow(Stream& stream) {
+  const size_t room =
+      std::min(options_.max - stream.window, options_.budget - std::min(grown_, options_.budget));
+  const auto more = static_cast<uint32_t>(std::min<size_t>(stream.window, room));
+  stream.window += more;
+  grown_ += more;
+}
+
+// What the peer was told it may send cannot be taken back: only what it is owed.
+void ReceiveWindows::shrink(Stream& stream) {
+  const uint32_t less = std::min((stream.window - stream.first_window + 1) / 2, owed(stream));
+  stream.window -= less;
+  grown_ -= less;
 }
 
 void ReceiveWindows::stop(Stream& stream) {

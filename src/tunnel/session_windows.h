@@ -1,5 +1,6 @@
-// How much the peer may send on each stream. A window grows while its stream is consumed as fast as
-// it comes, within a budget for all, and falls back when the stream slows down.
+// How much the peer may send on each stream. A window grows, within a budget for all, while the
+// peer stands still for want of it and what comes is consumed as fast as it comes; it falls back
+// when the stream slows down.
 //
 //   window = may come + held (came, not consumed) + owed (consumed, the peer not told)
 //
@@ -33,7 +34,8 @@ class ReceiveWindows {
   uint32_t start(Stream& stream, size_t streams, Time now);
   // Whether the peer may send that much; counts it if so.
   bool receive(Stream& stream, uint32_t bytes);
-  // How much more the peer may send, to be told now; 0: not yet.
+  // How much more the peer may send, to be told now; 0: not yet. The round trip is that of an empty
+  // path; zero if it is not known.
   uint32_t consume(Stream& stream, uint32_t bytes, Time now, Duration round_trip);
   // Nothing more comes on it.
   void stop(Stream& stream);
@@ -41,7 +43,9 @@ class ReceiveWindows {
   size_t grown_bytes() const { return grown_; }
 
  private:
-  void resize(Stream& stream, Duration took, Duration round_trip);
+  void measure(Stream& stream, Time now, Duration round_trip);
+  void grow(Stream& stream);
+  void shrink(Stream& stream);
 
   WindowOptions options_;
   size_t grown_ = 0;  // of all windows, beyond their first
