@@ -204,7 +204,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::make_server(  // tidy: shared, c
   return made;
 }
 
-Result<std::shared_ptr<TlsContext>> TlsContext::make_dialler(  // tidy: shared, const when it is made
+Result<std::shared_ptr<TlsContext>>
+TlsContext::make_dialler(  // tidy: shared, const when it is made
     const TlsClientOptions& options) {
   if (options.server_name.size() > kLongestName) {
     return absl::InvalidArgumentError("a server's name has at most 253 bytes");

@@ -57,7 +57,8 @@ void Link::State::make_room() {
 
 void Link::State::write_batch() {
   for (const StreamId id : ready_) {
-    if (find(id) != nullptr) session_.set_ready(id);
+    const Stream* stream = find(id);
+    if (stream != nullptr && stream->end) session_.set_ready(id);
   }
   ready_.clear();
   if (pipe_.blocked()) return;
@@ -69,22 +70,24 @@ void Link::State::write_batch() {
     blocked_since_ = parts_.clock.now();
     wait_to_write();
     arm_timer();
-  } else if (size >= batch_bytes_) {
+  } else if (size >= batch_bytes_ || session_.has_control()) {
     batch_bytes_ = std::min(2 * batch_bytes_, kMostData);
     schedule_work();  // there is more, after others had their turn
   }
 }
 
 size_t Link::State::fill(std::span<char> out) {
-  size_t size = session_.take_control(out.first(kControlRoom));
+  size_t size = session_.take_control(out);
   const size_t most = std::min(size + batch_bytes_, out.size() - kControlRoom - kFullFrame);
   while (size < most) {
     const std::optional<Session::Turn> turn = session_.next_turn();
-    if (!turn) break;
-    size += take_turn(*turn, out.subspan(size));
+    if (turn) size += take_turn(*turn, out.subspan(size));
+    // A stream that ended, after its last bytes.
+    const size_t control = session_.has_control() ? session_.take_control(out.subspan(size)) : 0;
+    size += control;
+    if (!turn && control == 0) break;
   }
-  // Those that ended, after their last bytes.
-  return size + session_.take_control(out.subspan(size));
+  return size;
 }
 
 size_t Link::State::take_turn(const Session::Turn& turn, std::span<char> out) {

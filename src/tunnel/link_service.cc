@@ -32,7 +32,7 @@ Link::State::State(Link& link, Parts parts, std::unique_ptr<SecureConnection> co
       session_(options.session, parts.clock.now()),
       over_(parts.loop, asio::steady_timer::time_point::max()),
       timer_(parts.loop),
-      batch_bytes_(LinkBuffers::kBatchBytes) {}
+      batch_bytes_(LinkBuffers::kBatchBytes / 4) {}
 
 Link::State::~State() {
   HF_CHECK(handlers_ == 0, "a link that ran has ended before it dies");
@@ -86,8 +86,8 @@ asio::awaitable<Status> Link::State::part() {
     if (!got.ok()) co_return got.status();
     peer_closed_ = got->closed;
     if (got->closed || got->more) continue;
-    const auto [error] = co_await connection_->socket.async_wait(net::StreamSocket::wait_read,
-                                                                 kAsValue);
+    const auto [error] =
+        co_await connection_->socket.async_wait(net::StreamSocket::wait_read, kAsValue);
     if (error) co_return absl::UnavailableError(error.message());
   }
   co_return absl::OkStatus();
@@ -103,20 +103,20 @@ void Link::State::wait_to_read() {
   if (waits_to_read_ || outcome_) return;
   waits_to_read_ = true;
   connection_->socket.async_wait(net::StreamSocket::wait_read, counted([this] {
-    waits_to_read_ = false;
-    receive();
-    work();
-  }));
+                                   waits_to_read_ = false;
+                                   receive();
+                                   work();
+                                 }));
 }
 
 void Link::State::wait_to_write() {
   if (waits_to_write_ || outcome_) return;
   waits_to_write_ = true;
   connection_->socket.async_wait(net::StreamSocket::wait_write, counted([this] {
-    waits_to_write_ = false;
-    on_writable();
-    work();
-  }));
+                                   waits_to_write_ = false;
+                                   on_writable();
+                                   work();
+                                 }));
 }
 
 void Link::State::receive() {

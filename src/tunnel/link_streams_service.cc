@@ -144,8 +144,7 @@ void Link::State::on_end(StreamId id) {
 
 void Link::State::push_kept(StreamId id, Stream& stream) {
   if (stream.kept_from < stream.kept.size()) {
-    const ssize_t taken =
-        stream.end->push(std::string_view(stream.kept).substr(stream.kept_from));
+    const ssize_t taken = stream.end->push(std::string_view(stream.kept).substr(stream.kept_from));
     if (taken < 0) return break_stream(id, "the connection behind it broke");
     stream.kept_from += static_cast<size_t>(taken);
     session_.consumed(id, static_cast<size_t>(taken), now_);

@@ -14,7 +14,7 @@ struct Half {
   RelayEnd* end = nullptr;  // who pushes into this half; null: gone
   std::string waiting{};
   size_t from = 0;
-  bool ended = false;     // nothing comes after what waits
+  bool ended = false;  // nothing comes after what waits
   bool wants_room = false;
   std::optional<ResetCode> reset{};
   std::string why{};
@@ -29,7 +29,8 @@ struct Joint {
 
 class RelayEnd final : public StreamEnd {
  public:
-  RelayEnd(std::shared_ptr<Joint> joint, size_t side, OnEnded on_ended)  // tidy: shared, by two ends
+  RelayEnd(std::shared_ptr<Joint> joint, size_t side,
+           OnEnded on_ended)  // tidy: shared, by two ends
       : joint_(std::move(joint)), side_(side), on_ended_(std::move(on_ended)) {
     own().end = this;
   }

@@ -108,8 +108,8 @@ asio::awaitable<Secured> secure_accept(net::StreamSocket socket, SecureParts par
 asio::awaitable<Secured> secure_connect(std::string address, SecureParts parts,
                                         SecureOptions options) {
   const Duration timeout = options.timeout;
-  co_return co_await net::within(
-      timeout, connect(std::move(address), parts, std::move(options)), late());
+  co_return co_await net::within(timeout, connect(std::move(address), parts, std::move(options)),
+                                 late());
 }
 
 }  // namespace holdfast::tunnel

@@ -47,7 +47,7 @@ class StreamPump::State {
   asio::steady_timer taken_;  // cancelled when what was read is taken
   Link* link_ = nullptr;
   StreamId id_ = 0;
-  std::string read_;       // not pulled yet, from read_from_ on
+  std::string read_;  // not pulled yet, from read_from_ on
   size_t read_from_ = 0;
   std::string unwritten_;  // pushed and not being written yet
   bool attached_ = false;

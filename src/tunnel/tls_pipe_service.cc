@@ -10,9 +10,9 @@
 namespace holdfast::tunnel {
 namespace {
 
-constexpr size_t kFarAhead = 128 << 10;   // one call of the kernel for that many bytes
-constexpr size_t kFlowing = 16 << 10;     // a read of more than this: there is much to come
-constexpr size_t kSmall = 4 << 10;        // and this many reads of less: there is not
+constexpr size_t kFarAhead = 128 << 10;  // one call of the kernel for that many bytes
+constexpr size_t kFlowing = 16 << 10;    // a read of more than this: there is much to come
+constexpr size_t kSmall = 4 << 10;       // and this many reads of less: there is not
 constexpr unsigned kSmallReads = 64;
 
 Status broke() {
