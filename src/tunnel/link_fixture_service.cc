@@ -154,7 +154,7 @@ LinkTest::LinkTest() {
   EXPECT_TRUE(trust_.set("test", authority_.ca_pem()).ok());
 }
 
-LinkTest::~LinkTest() {
+void LinkTest::TearDown() {
   for (LinkSide* side : {&proxy_, &agent_}) {
     bool joined = side->tasks.size() == 0;
     const auto join = [](LinkSide& owner, bool& done) -> asio::awaitable<void> {

@@ -105,7 +105,8 @@ class LinkSide : public LinkOwner {
 class LinkTest : public testing::Test {
  protected:
   LinkTest();
-  ~LinkTest() override;
+  ~LinkTest() override { TearDown(); }
+  void TearDown() override;  // ends both links; may be repeated
   // The two sides of a handshake that succeeded.
   struct Connected {
     std::unique_ptr<SecureConnection> proxy, agent;

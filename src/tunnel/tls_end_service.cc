@@ -35,6 +35,8 @@ class StreamPump::State {
   asio::awaitable<Status> write();
   void over() {
     over_ = true;
+    // What came to its end is still written; all else is cut.
+    if (!read_ended_ || !peer_ended_) stream_->close();
     news_.cancel();
     taken_.cancel();
   }

@@ -1,5 +1,6 @@
 // A connection behind an HttpStream (a client's TLS) as one end of a stream. HttpStreams wait in
-// coroutines, so bytes are copied once more than at a socket's end, and someone has to run it:
+// coroutines, so bytes are copied once more than at a socket's end, and someone has to run it. A
+// stream that is reset closes the connection without TLS's farewell: the client knows it was cut.
 //
 //   StreamPump pump(loop, std::move(stream));
 //   std::unique_ptr<StreamEnd> end = pump.take_end();
