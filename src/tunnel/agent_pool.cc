@@ -154,9 +154,10 @@ Actions AgentPool::on_failed(TunnelId id, Time now) {
 Actions AgentPool::on_already_claimed(TunnelId id, Time now) {
   if (Tunnel* const tunnel = find(id, {Dialing})) {
     stats_.already_claimed += 1;
-    book_.refused(tunnel->proxy.empty() ? tunnel->address : tunnel->proxy,
-                  now + half_jitter(options_.retry_claimed), now);
+    book_.led_to_ours(tunnel->proxy.empty() ? tunnel->address : tunnel->proxy,
+                      now + half_jitter(options_.retry_claimed), now);
     tunnels_.erase(id);
+    next_dial_ = std::max(next_dial_, now + half_jitter(options_.backoff_step));
   }
   return settle({}, now);
 }

@@ -51,8 +51,15 @@ void ProxyBook::refused(const std::string& key, Time until, Time now) {
   record(key, now).not_before = until;
 }
 
+void ProxyBook::led_to_ours(const std::string& key, Time until, Time now) {
+  record(key, now).ours_until = until;
+}
+
 std::vector<Place> ProxyBook::places(const Tracker& tracker, bool last_resort, Time now) const {
   std::vector<Place> places;
+  const auto add = [&](Place place) {
+    places.push_back(filled(std::move(place), last_resort, now));
+  };
   for (const auto& [name, proxy] : tracker.tracked()) {
     const ProxyInfo& info = proxy.info;
     if (info.address.empty() || tracker.is_claimed(name)) continue;
@@ -61,7 +68,7 @@ std::vector<Place> ProxyBook::places(const Tracker& tracker, bool last_resort, T
     const PlaceKind kind = desired         ? PlaceKind::Desired
                            : info.draining ? PlaceKind::Draining
                                            : PlaceKind::OldGeneration;
-    add(places, {.proxy = name, .zone = info.zone, .address = info.address, .kind = kind}, now);
+    add({.proxy = name, .zone = info.zone, .address = info.address, .kind = kind});
   }
   // Behind an address of the configuration may be anyone, even a proxy of ours: the known ones
   // come first, as long as they answer.
@@ -70,26 +77,24 @@ std::vector<Place> ProxyBook::places(const Tracker& tracker, bool last_resort, T
   });
   for (const std::string& address : bootstrap_) {
     if (is_enough || leads_to_known(tracker, address)) continue;
-    add(places, {.address = address, .kind = PlaceKind::Bootstrap}, now);
+    add({.address = address, .kind = PlaceKind::Bootstrap});
   }
   for (const auto& [name, proxy] : remembered_) {
     const ProxyInfo& info = proxy.info;
     if (!last_resort || tracker.tracked().contains(name) || tracker.is_claimed(name)) continue;
-    add(places,
-        {.proxy = name, .zone = info.zone, .address = info.address, .kind = PlaceKind::Remembered},
-        now);
+    add({.proxy = name, .zone = info.zone, .address = info.address, .kind = PlaceKind::Remembered});
   }
   return places;
 }
 
-void ProxyBook::add(std::vector<Place>& places, Place place, Time now) const {
+Place ProxyBook::filled(Place place, bool last_resort, Time now) const {
   const auto found = records_.find(place.proxy.empty() ? place.address : place.proxy);
-  if (found != records_.end()) {
-    const Record& record = found->second;
-    place.not_before = record.not_before;
-    if (now - record.touched < options_.forget_failures) place.failures = record.failures;
-  }
-  places.push_back(std::move(place));
+  if (found == records_.end()) return place;
+  const Record& record = found->second;
+  place.not_before =
+      last_resort ? record.not_before : std::max(record.not_before, record.ours_until);
+  if (now - record.touched < options_.forget_failures) place.failures = record.failures;
+  return place;
 }
 
 bool ProxyBook::leads_to_known(const Tracker& tracker, std::string_view address) const {

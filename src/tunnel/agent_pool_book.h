@@ -43,6 +43,8 @@ class ProxyBook {
   // Outcomes. `key` is the proxy's name, or the address if that is all there is.
   void failed(const std::string& key, Time now);
   void refused(const std::string& key, Time until, Time now);
+  // It led to a proxy that we have: of no use until then, unless there is nothing else.
+  void led_to_ours(const std::string& key, Time until, Time now);
 
   // All places that could be dialled if leases allow: nobody who is claimed. `last_resort` adds
   // those that are not desired.
@@ -57,6 +59,7 @@ class ProxyBook {
     uint32_t failures = 0;
     Time touched;
     Time not_before;
+    Time ours_until;
   };
   struct Remembered {
     ProxyInfo info;
@@ -64,7 +67,7 @@ class ProxyBook {
   };
 
   Record& record(const std::string& key, Time now);
-  void add(std::vector<Place>& places, Place place, Time now) const;
+  Place filled(Place place, bool last_resort, Time now) const;
   bool leads_to_known(const Tracker& tracker, std::string_view address) const;
 
   BookOptions options_;

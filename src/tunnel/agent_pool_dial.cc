@@ -38,9 +38,9 @@ void AgentPool::dial(const Place& place, Lease lease, Time now, Actions& actions
   actions.emplace_back(Dial{id, place.address, place.proxy, timeout});
 }
 
-// An agent without tunnels does not wait for proxies that are silent while others are untried.
+// An agent without tunnels does not wait for proxies that are silent while there are others.
 void AgentPool::let_slow_ones_give_way(Time now) {
-  if (usable() > 0 || stopped_ || rounds_failed(now) > 0 || places(now).empty()) return;
+  if (usable() > 0 || stopped_ || places(now).empty()) return;
   for (auto& [id, tunnel] : tunnels_) {
     if (tunnel.phase != Dialing || !tunnel.lease.is_held()) continue;
     if (now - tunnel.since < options_.hedge_after) continue;

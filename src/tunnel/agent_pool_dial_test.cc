@@ -151,7 +151,7 @@ TEST(AgentPoolDial, TheSpreadOfACrowdIsEven) {
   for (const auto& [when, agents] : per_half_second) EXPECT_LT(agents, 140) << when;
 }
 
-TEST(AgentPoolDial, WithoutATunnelASlowDialGivesWayToAProxyThatIsUntried) {
+TEST(AgentPoolDial, WithoutATunnelASlowDialGivesWayToAnotherProxy) {
   PoolRig rig;
   rig.take(rig.pool.on_settings({.connection_count = 1}, rig.now));
   rig.mention({pool_proxy("a"), pool_proxy("b"), pool_proxy("c")});

@@ -40,7 +40,7 @@ class PoolWorld {
   // One thing goes wrong, or right again.
   void disturb() {
     Proxy& proxy = any_proxy();
-    switch (rng_.below(9)) {
+    switch (rng_.below(10)) {
       case 0:
       case 1:
         return crash(proxy);
@@ -57,6 +57,9 @@ class PoolWorld {
         crash(proxy);
         proxy.info.generation += 1;
         return mend(proxy);
+      case 7:
+        proxy.muted = !proxy.muted;
+        return;
       default:
         return mend(proxy);
     }
@@ -71,6 +74,11 @@ class PoolWorld {
       proxy.info.generation = generation;
     }
     forgets_outcomes_ = false;
+  }
+
+  // The proxies of our tunnels expire, though the tunnels live.
+  void mute_ours() {
+    for (const auto& [id, link] : links_) proxies_.at(link.proxy).muted = true;
   }
 
   void run(Duration duration) {
@@ -103,6 +111,7 @@ class PoolWorld {
     bool up = true;
     bool reachable = true;
     bool refuses = false;
+    bool muted = false;  // nobody mentions it, so that it expires
     uint64_t life = 0;
     std::optional<Time> healthy_since = Time(std::chrono::hours(1));
   };
@@ -206,7 +215,7 @@ class PoolWorld {
   void mend(Proxy& proxy) {
     proxy.life += 1;
     proxy.up = proxy.reachable = true;
-    proxy.refuses = proxy.info.draining = false;
+    proxy.refuses = proxy.muted = proxy.info.draining = false;
   }
   void drain(Proxy& proxy) {
     if (!proxy.up || proxy.info.draining) return;
@@ -231,7 +240,7 @@ class PoolWorld {
   std::vector<ProxyInfo> mentions() const {
     std::vector<ProxyInfo> up;
     for (const auto& [name, proxy] : proxies_) {
-      if (proxy.up) up.push_back(proxy.info);
+      if (proxy.up && !proxy.muted) up.push_back(proxy.info);
     }
     return up;
   }

@@ -47,6 +47,10 @@ Outcome run(uint64_t seed) {
     world.run(rng.below(4) == 0 ? Duration(100ms) : rng.below(Duration(20s)));
   }
   world.mend_all();
+  world.run(30s);
+  world.mute_ours();
+  world.run(1min);
+  world.mend_all();
   world.run(10min);
 
   const size_t desired = count == 0 ? proxies : std::min<size_t>(proxies, count);

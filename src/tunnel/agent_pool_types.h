@@ -40,7 +40,7 @@ struct PoolOptions {
   Duration first_dial_timeout = std::chrono::seconds(5);  // of a proxy that has not failed lately
   Duration dial_timeout = std::chrono::seconds(10);
   Duration outcome_grace = std::chrono::seconds(5);  // after it a dial without outcome is given up
-  // Without any tunnel, a dial this slow gives way to a proxy that has not been tried yet.
+  // Without any tunnel, a dial this slow gives way to another proxy.
   Duration hedge_after = std::chrono::seconds(3);
   size_t max_dials = 4;                                // under way at once
   size_t max_tunnels = 1'024;                          // those that drain included

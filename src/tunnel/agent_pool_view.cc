@@ -105,7 +105,7 @@ void AgentPool::explain_shortfall(PoolView& view, Time now) const {
   if (view.tracked > 0 && view.usable_desired >= view.desired_count && view.usable > 0) {
     return because(kTooFewProxies, fmt::format("{}: no more proxies take tunnels", have));
   }
-  const std::vector<Place> open = places(now);
+  const std::vector<Place> open = book_.places(tracker_, is_last_resort(), now);
   const auto refused = [&](const Place& place) { return place.not_before > now; };
   const auto failed = [](const Place& place) { return place.failures > 0; };
   if (!open.empty() && std::ranges::all_of(open, refused)) {
