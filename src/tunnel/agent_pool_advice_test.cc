@@ -50,7 +50,7 @@ TEST_F(AgentPoolAdvice, TheNewTunnelIsMadeBeforeTheOldOneDrains) {
   EXPECT_EQ(dial.proxy, spare_) << "at once: the proxy spreads its advice itself";
   EXPECT_TRUE(rig_.drains.empty());
   EXPECT_EQ(rig_.pool.connected_proxies().size(), 2u);
-  rig_.connect(dial, pool_proxy(spare_));
+  rig_.succeed(dial, pool_proxy(spare_));
 
   ASSERT_EQ(rig_.drains.size(), 1u);
   EXPECT_EQ(rig_.drains[0].tunnel, old);
@@ -62,7 +62,7 @@ TEST_F(AgentPoolAdvice, TheNewTunnelIsMadeBeforeTheOldOneDrains) {
 TEST_F(AgentPoolAdvice, ADrainedTunnelIsGoneWhenItsLastStreamHasEnded) {
   start();
   advise(kDrain);
-  rig_.connect(rig_.next_dial(), pool_proxy(spare_));
+  rig_.succeed(rig_.next_dial(), pool_proxy(spare_));
   EXPECT_EQ(rig_.pool.describe(rig_.now).tunnels.size(), 3u);
   EXPECT_FALSE(rig_.pool.tracker().is_claimed(left_));
 
@@ -95,7 +95,7 @@ TEST_F(AgentPoolAdvice, ItStaysWhileTheOthersDoNotAnswerAndMovesWhenOneDoes) {
     EXPECT_THAT(rig_.proxies(), Contains(left_));
   }
 
-  rig_.connect(rig_.next_dial(), pool_proxy(spare_));
+  rig_.succeed(rig_.next_dial(), pool_proxy(spare_));
 
   EXPECT_THAT(rig_.proxies(), Not(Contains(left_)));
 }
@@ -143,7 +143,7 @@ TEST_F(AgentPoolAdvice, AdviceWithoutATimeIsForgottenWhenNothingBetterIsFound) {
 TEST_F(AgentPoolAdvice, PeriodicAdviceMovesToAnotherProxyAndNotBack) {
   start();
   advise(kEvenOut);
-  rig_.connect(rig_.next_dial(), pool_proxy(spare_));
+  rig_.succeed(rig_.next_dial(), pool_proxy(spare_));
 
   rig_.run(30s);
 
@@ -186,7 +186,7 @@ TEST_F(AgentPoolAdvice, ATunnelThatIsLostWhileLeavingIsReplacedAsAnyOther) {
   const Dial dial = rig_.next_dial();
 
   rig_.take(rig_.pool.on_lost(rig_.tunnel_to(left_), rig_.now));
-  rig_.connect(dial, pool_proxy(spare_));
+  rig_.succeed(dial, pool_proxy(spare_));
   rig_.connect_all();
 
   EXPECT_EQ(rig_.proxies().size(), 2u);
@@ -200,7 +200,7 @@ TEST_F(AgentPoolAdvice, AfterAGoodbyeTheProxyMayBeDialledAgainBesideTheOldTunnel
 
   rig_.take(rig_.pool.on_goodbye(old, rig_.now));
   rig_.run(2s);
-  rig_.connect(rig_.next_dial(), pool_proxy("a"));
+  rig_.succeed(rig_.next_dial(), pool_proxy("a"));
   rig_.take(rig_.pool.on_drained(old, rig_.now));
 
   EXPECT_THAT(rig_.proxies(), ElementsAre("a"));
@@ -235,7 +235,7 @@ TEST_F(AgentPoolAdvice, WhenAllAreAdvisedAllMoveAndNeverNoneIsLeft) {
   while (!rig_.dials.empty()) {
     EXPECT_EQ(rig_.drains.size(), 0u);
     const Dial dial = rig_.next_dial();
-    rig_.connect(dial, pool_proxy(dial.proxy));
+    rig_.succeed(dial, pool_proxy(dial.proxy));
   }
 
   EXPECT_EQ(rig_.drains.size(), 2u);

@@ -141,7 +141,7 @@ TEST(AgentPoolDial, TheSpreadOfACrowdIsEven) {
     rig.mention({pool_proxy("a"), pool_proxy("b"), pool_proxy("c")});
     for (int i = 0; i < 2; ++i) {
       const Dial dial = rig.next_dial();
-      rig.connect(dial, pool_proxy(dial.proxy));
+      rig.succeed(dial, pool_proxy(dial.proxy));
     }
     rig.take(rig.pool.on_lost(rig.tunnel_to(rig.proxies()[0]), rig.now));
     per_half_second[(*rig.pool.next_deadline() - rig.now) / 500ms] += 1;
@@ -162,11 +162,11 @@ TEST(AgentPoolDial, WithoutATunnelASlowDialGivesWayToAnotherProxy) {
   const Dial last = rig.next_dial();
   EXPECT_EQ(rig.pool.tracker().inflight(), 1u);
 
-  rig.connect(slow, pool_proxy(slow.proxy));
+  rig.succeed(slow, pool_proxy(slow.proxy));
   EXPECT_EQ(rig.pool.tracker().inflight(), 0u) << "it took over the lease of the last";
   EXPECT_TRUE(rig.closes.empty());
-  rig.connect(slower, pool_proxy(slower.proxy));
-  rig.connect(last, pool_proxy(last.proxy));
+  rig.succeed(slower, pool_proxy(slower.proxy));
+  rig.succeed(last, pool_proxy(last.proxy));
 
   EXPECT_EQ(rig.closes.size(), 2u) << "one is enough";
   EXPECT_THAT(rig.proxies(), ElementsAre(slow.proxy));
@@ -176,7 +176,7 @@ TEST(AgentPoolDial, WithATunnelASlowDialKeepsItsLease) {
   PoolRig rig;
   rig.mention({pool_proxy("a"), pool_proxy("b"), pool_proxy("c")});
   const Dial first = rig.next_dial();
-  rig.connect(first, pool_proxy(first.proxy));
+  rig.succeed(first, pool_proxy(first.proxy));
   rig.next_dial();
 
   rig.run(4s);
@@ -230,7 +230,7 @@ TEST(AgentPoolDial, FailuresAreForgottenAfterAWhile) {
     rig.run(8s);
     rig.mention({pool_proxy("a")});
   }
-  const TunnelId tunnel = rig.connect(rig.next_dial(), pool_proxy("a"));
+  const TunnelId tunnel = rig.succeed(rig.next_dial(), pool_proxy("a"));
   rig.run(33s);
   const Time lost = rig.now;
 
@@ -245,7 +245,7 @@ TEST(AgentPoolDial, AProxyThatDropsEveryTunnelAtOnceIsNotHammered) {
 
   for (int i = 0; i < 600; ++i) {
     while (!rig.dials.empty()) {
-      const TunnelId tunnel = rig.connect(rig.next_dial(), pool_proxy("a"));
+      const TunnelId tunnel = rig.succeed(rig.next_dial(), pool_proxy("a"));
       rig.take(rig.pool.on_lost(tunnel, rig.now));
     }
     rig.run(100ms);
@@ -292,7 +292,7 @@ TEST(AgentPoolDial, StartsFromConfiguredAddressesAndGoesOnWithDirectOnes) {
   EXPECT_EQ(first.address, "lb:7444");
   EXPECT_EQ(first.proxy, "");
 
-  rig.connect(first, {.name = "a"});
+  rig.succeed(first, {.name = "a"});
   EXPECT_TRUE(rig.dials.empty()) << "only one proxy is known";
   rig.mention({pool_proxy("a"), pool_proxy("b")});
 
@@ -302,7 +302,7 @@ TEST(AgentPoolDial, StartsFromConfiguredAddressesAndGoesOnWithDirectOnes) {
 TEST(AgentPoolDial, ABootstrapAddressIsTriedWhenNoDirectOneAnswers) {
   PoolRig rig;
   rig.take(rig.pool.on_bootstrap({"lb:7444"}, rig.now));
-  rig.connect(rig.next_dial(), {.name = "a"});
+  rig.succeed(rig.next_dial(), {.name = "a"});
   rig.mention({pool_proxy("a"), pool_proxy("b")});
 
   rig.take(rig.pool.on_failed(rig.next_dial().tunnel, rig.now));
@@ -366,11 +366,11 @@ TEST(AgentPoolDial, AWelcomeFromADrainingProxyIsLeftIfThereAreOthers) {
   rig.mention({pool_proxy("a"), pool_proxy("b")});
   const Dial first = rig.next_dial();
   const Dial second = rig.next_dial();
-  rig.connect(first, pool_proxy(first.proxy));
+  rig.succeed(first, pool_proxy(first.proxy));
 
   ProxyInfo draining = pool_proxy(second.proxy);
   draining.draining = true;
-  rig.connect(second, draining);
+  rig.succeed(second, draining);
 
   ASSERT_EQ(rig.closes.size(), 1u);
   EXPECT_EQ(rig.closes[0].tunnel, second.tunnel);

@@ -61,7 +61,7 @@ class PoolRig {
     dials.erase(dials.begin());
     return first;
   }
-  TunnelId connect(const Dial& dial, const ProxyInfo& proxy) {
+  TunnelId succeed(const Dial& dial, const ProxyInfo& proxy) {
     EXPECT_TRUE(pool.may_claim(dial.tunnel, proxy.name));
     take(pool.on_connected(dial.tunnel, proxy, now));
     return dial.tunnel;
@@ -73,7 +73,7 @@ class PoolRig {
       if (dials.empty()) run(quiet);
       if (dials.empty()) return;
       const Dial dial = next_dial();
-      connect(dial, pool.tracker().tracked().at(dial.proxy).info);
+      succeed(dial, pool.tracker().tracked().at(dial.proxy).info);
     }
     ADD_FAILURE() << "it never stops dialling";
   }

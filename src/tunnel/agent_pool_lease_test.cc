@@ -16,7 +16,7 @@ struct Path {
 };
 
 TunnelId connected(PoolRig& rig) {
-  return rig.connect(rig.next_dial(), pool_proxy("a"));
+  return rig.succeed(rig.next_dial(), pool_proxy("a"));
 }
 
 // Each starts with one proxy known and one dial under way.
@@ -132,7 +132,7 @@ TEST(AgentPoolLease, WhoAnsweredCountsNotWhoWasExpected) {
   rig.take(rig.pool.on_settings({.connection_count = 1}, rig.now));
   rig.mention({pool_proxy("a")});
 
-  rig.connect(rig.next_dial(), pool_proxy("z"));
+  rig.succeed(rig.next_dial(), pool_proxy("z"));
 
   EXPECT_TRUE(rig.pool.tracker().is_claimed("z"));
   EXPECT_FALSE(rig.pool.tracker().is_claimed("a"));

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 // With most proxies frozen, the agent has to find the one that answers by waiting for the others.
 constexpr Duration kLongestDark = 60s;
-constexpr uint64_t kSeeds = 25;
+constexpr uint64_t kSeeds = 15;
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);

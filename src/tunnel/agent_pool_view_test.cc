@@ -106,10 +106,10 @@ TEST(AgentPoolView, DescribesEachTunnel) {
 TEST(AgentPoolView, ConnectedProxiesAreNewestFirst) {
   PoolRig rig;
   rig.take(rig.pool.on_bootstrap({"lb:1"}, rig.now));
-  rig.connect(rig.next_dial(), pool_proxy("z"));
+  rig.succeed(rig.next_dial(), pool_proxy("z"));
   rig.now += 1s;
   rig.mention({pool_proxy("z"), pool_proxy("a")});
-  rig.connect(rig.next_dial(), pool_proxy("a"));
+  rig.succeed(rig.next_dial(), pool_proxy("a"));
 
   EXPECT_THAT(rig.pool.connected_proxies(), ElementsAre("a", "z"));
 }
