@@ -335,5 +335,90 @@ TEST(FleetSimulation, EverySeedKeepsItsAgentsReachableAndHeals) {
   EXPECT_GT(totals.stats.streams, seeds * 100) << "clients must have come";
 }
 
+// A thousand agents, ten proxies in three zones.
+FleetOptions thousand() {
+  FleetOptions options;
+  options.agents = 1'000;
+  options.proxies = 10;
+  options.zones = 3;
+  options.ttl = 60s;
+  options.tick = 2s;
+  options.longest_stream = 10s;
+  return options;
+}
+
+uint64_t peak_since(const World& world, Time since) {
+  uint64_t peak = 0;
+  for (const auto& [second, count] : world.stats().admitted_in) {
+    if (second >= since.time_since_epoch() / 1s) peak = std::max(peak, count);
+  }
+  return peak;
+}
+
+// Each proxy drains and starts again, one after the other. No stream is as long as the deadline, so
+// none may be lost, and every client finds its agent at every moment.
+TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
+  World world(thousand(), 1);
+  Checks checks(world, 1);
+  world.run_for(30s);
+  const Time began = world.now();
+  world.clients_per_second(50);
+  for (size_t place = 0; place < 10; ++place) {
+    const uint64_t before = world.process(place)->number;
+    world.drain(place, true);
+    for (int waited = 0; waited < 60; ++waited) {
+      world.run_for(1s);
+      const Process* process = world.process(place);
+      if (process != nullptr && process->number != before) break;
+    }
+    world.run_for(2s);
+    ASSERT_NE(world.process(place)->number, before) << "it must have started again";
+    checks.now();
+  }
+  const FleetStats& stats = world.stats();
+  const uint64_t peak = peak_since(world, began);
+  std::printf(
+      "1,000 agents, 10 proxies restarted one by one in %s: %lu advised, %lu moved, "
+      "at most %lu in a second; %lu streams, %lu lost, %lu unreachable\n",
+      to_short_string(world.now() - began).c_str(), static_cast<unsigned long>(stats.advised),
+      static_cast<unsigned long>(stats.admitted), static_cast<unsigned long>(peak),
+      static_cast<unsigned long>(stats.streams), static_cast<unsigned long>(stats.lost),
+      static_cast<unsigned long>(stats.unreachable));
+  EXPECT_EQ(stats.lost, 0U);
+  EXPECT_EQ(stats.unreachable, 0U);
+  EXPECT_GE(stats.advised, 1'000U);
+  EXPECT_LE(peak, thousand().drain.advise_per_second);
+  EXPECT_LT(checks.longest_without(), 5s);
+}
+
+// Three of ten die in the same moment, and later the whole generation is replaced, with all
+// controllers gone.
+TEST(FleetSimulation, AThousandAgentsOutliveACrashAndARolloutWithoutControllers) {
+  FleetOptions options = thousand();
+  options.admission.tunnels_per_second = 50;
+  options.admission.burst = 50;
+  World world(options, 2);
+  Checks checks(world, 2);
+  world.run_for(30s);
+  const Time crash = world.now();
+  for (const size_t place : {1, 4, 7}) world.kill(place);
+  world.run_for(20s);
+  checks.now();
+  const uint64_t peak = peak_since(world, crash);
+  world.roll_out();
+  world.run_for(2s);  // they have announced themselves
+  world.set_controllers(false);
+  for (int i = 0; i < 20; ++i) {
+    world.run_for(10s);
+    checks.now();
+  }
+  checks.at_the_end();
+  std::printf(
+      "1,000 agents after 3 of 10 proxies died: at most %lu new tunnels in a second; "
+      "longest without a tunnel %s\n",
+      static_cast<unsigned long>(peak), to_short_string(checks.longest_without()).c_str());
+  EXPECT_LE(peak, 7 * (options.admission.tunnels_per_second + options.admission.burst));
+}
+
 }  // namespace
 }  // namespace holdfast::tunnel::fleet
