@@ -57,6 +57,7 @@ void World::tick(uint64_t number) {
   }
   link_peers(*process);
   process->peers.on_tick(now_);
+  if (!process->drain.is_draining()) process->takes_clients = true;
   tell_agents(*process);
   pump(*process);
   at(now_ + options_.tick, [this, number] { tick(number); });

@@ -74,7 +74,7 @@ struct Process {
   uint64_t number;
   size_t place = 0;
   Time started;
-  bool takes_clients = true;
+  bool takes_clients = false;  // not before it knows what its peers hold
   bool takes_tunnels = true;
   route::Routes routes;
   TunnelTable table;
