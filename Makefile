@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help setup build deb demo test bench bench-cache bench-controller crash-test sim-cache fuzz
-.PHONY: tsan tsan-cache format clean
+.PHONY: sim-tunnel tsan tsan-cache format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -47,6 +47,11 @@ sim-cache: setup ## SEEDS (default 100000) runs of the simulation of caches
 	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
 	@tools/stage build cmake --build build/release --target cache_sim
 	@HF_SIM_SEEDS=$${SEEDS:-100000} build/release/bin/cache_sim --gtest_filter='*Every*'
+
+sim-tunnel: setup ## SEEDS (default 10000) runs of the simulated fleet of agents and proxies
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/release --target tunnel_fleet_sim
+	@HF_SIM_SEEDS=$${SEEDS:-10000} build/release/bin/tunnel_fleet_sim
 
 fuzz: setup ## each fuzz target for FUZZ_SECONDS (default 60), growing its corpus
 	@tools/stage configure cmake --preset fuzz -Wno-dev --log-level=WARNING

@@ -163,8 +163,13 @@ bool Tracker::is_desired(std::string_view proxy) const {
   const auto found = tracked_.find(proxy);
   if (found == tracked_.end()) return false;
   const ProxyInfo& info = found->second.info;
-  if (info.draining || leaving_.contains(proxy)) return false;
+  if (leaving_.contains(proxy)) return false;
   const auto highest = generations_.find(info.group);
+  // Who has a tunnel there stays until it is advised, in its turn: the mark reaches all at once.
+  if (info.draining) {
+    const bool is_newest = highest == generations_.end() || highest->second <= info.generation;
+    return is_claimed(proxy) && is_newest;
+  }
   return highest != generations_.end() && highest->second == info.generation;
 }
 

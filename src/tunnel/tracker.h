@@ -106,7 +106,7 @@ class Tracker {
   void set_leaving(std::string_view proxy, bool leaving);
 
   const std::map<std::string, TrackedProxy, std::less<>>& tracked() const { return tracked_; }
-  // Of the highest generation of its group, not draining, not leaving.
+  // Of the highest generation of its group, not leaving; if it drains, only while it is claimed.
   bool is_desired(std::string_view proxy) const;
   bool is_claimed(std::string_view proxy) const { return claimed_.contains(proxy); }
   size_t desired() const;        // proxies
