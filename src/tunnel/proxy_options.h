@@ -9,6 +9,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "holdfast/v1/resource.pb.h"
 #include "tunnel/link_service.h"
 
 namespace holdfast::tunnel {
@@ -72,17 +73,11 @@ struct ProxyOptions {
   LinkOptions link{};
 };
 
-// A proxy as the cache has it, this one or another.
-struct KnownProxy {
+// A proxy as the cache has it, this one or another. One whose last_heartbeat has changed was heard
+// from.
+struct ListedProxy {
   std::string name{};
-  std::string zone{};
-  std::string group{};
-  uint64_t generation = 0;
-  std::string tunnel_address{};
-  std::string peer_address{};
-  bool draining = false;
-  // Whatever differs after each heartbeat: its last_heartbeat or its expiry.
-  WallTime heartbeat{};
+  v1::Proxy proxy{};
 };
 
 struct TunnelRow {

@@ -64,7 +64,7 @@ class ProxyService final : public StreamDialer {
   // one of a proxy of ours.
   Status set_identity(const ProxyIdentity& identity);
   // All there are, this one included or not: as often as the cache changes.
-  void set_proxies(const std::vector<KnownProxy>& proxies);
+  void set_proxies(const std::vector<ListedProxy>& proxies);
   void set_settings(const v1::NetworkingConfig& settings);
 
   asio::awaitable<Result<Reached>> dial(const Wanted& wanted,
