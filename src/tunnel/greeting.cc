@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kLongestCode = 16;
 
 Status too_much(std::string_view what) {
-  return coded(absl::StatusCode::kResourceExhausted, "HF2105", what);
+  return coded(absl::StatusCode::kResourceExhausted, "HF2109", what);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Ide
   v1::TunnelMessage message;
   if (!message.ParseFromArray(payload.data(), static_cast<int>(payload.size())) ||
       !message.has_hello()) {
-    return coded(absl::StatusCode::kInvalidArgument, "HF2104", "the first message is no hello");
+    return coded(absl::StatusCode::kInvalidArgument, "HF2108", "the first message is no hello");
   }
   v1::TunnelHello& hello = *message.mutable_hello();
   if (hello.name() != who.name) {

@@ -23,11 +23,11 @@ struct GreetingRules {
 
 // Before anything is read from it. kPermissionDenied HF2101.
 Status check_caller(const identity::Identity& who, const GreetingRules& rules);
-// The first message. kInvalidArgument HF2104 if it is no hello; kPermissionDenied HF2102 if its
-// name is not the certificate's; kResourceExhausted HF2105 as for check_exposed().
+// The first message. kInvalidArgument HF2108 if it is no hello; kPermissionDenied HF2102 if its
+// name is not the certificate's; kResourceExhausted HF2109 as for check_exposed().
 Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Identity& who,
                                    const GreetingRules& rules);
-// kResourceExhausted HF2105: more than an agent may expose, or a name or label that is too long.
+// kResourceExhausted HF2109: more than an agent may expose, or a name or label that is too long.
 Status check_exposed(const v1::Exposed& exposed, const GreetingRules& rules);
 
 // The bytes of a refusal. `retry_after` of zero says nothing of it.

@@ -50,19 +50,19 @@ TEST(Greeting, AHelloWithAnothersNameIsRefused) {
 TEST(Greeting, WhateverElseComesFirstIsNoHello) {
   v1::TunnelMessage exposed;
   exposed.mutable_exposed();
-  EXPECT_EQ(code_of(read_hello(exposed.SerializeAsString(), kAgent, kRules).status()), "HF2104");
-  EXPECT_EQ(code_of(read_hello("\xff\xff garbage", kAgent, kRules).status()), "HF2104");
-  EXPECT_EQ(code_of(read_hello("", kAgent, kRules).status()), "HF2104");
+  EXPECT_EQ(code_of(read_hello(exposed.SerializeAsString(), kAgent, kRules).status()), "HF2108");
+  EXPECT_EQ(code_of(read_hello("\xff\xff garbage", kAgent, kRules).status()), "HF2108");
+  EXPECT_EQ(code_of(read_hello("", kAgent, kRules).status()), "HF2108");
 }
 
 TEST(Greeting, ExposingMoreThanTheLimitIsRefused) {
   EXPECT_TRUE(read_hello(hello("edge-1", 2), kAgent, kRules).ok());
-  EXPECT_EQ(code_of(read_hello(hello("edge-1", 3), kAgent, kRules).status()), "HF2105");
+  EXPECT_EQ(code_of(read_hello(hello("edge-1", 3), kAgent, kRules).status()), "HF2109");
 }
 
 TEST(Greeting, LongNamesLabelsAndReasonsAreRefused) {
   const auto refused = [](const v1::Exposed& exposed) {
-    return code_of(check_exposed(exposed, kRules)) == "HF2105";
+    return code_of(check_exposed(exposed, kRules)) == "HF2109";
   };
   v1::Exposed name;
   name.add_services()->set_service(std::string(254, 'a'));

@@ -10,7 +10,12 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "holdfast/v1/resource.pb.h"
+#include "tunnel/admission.h"
+#include "tunnel/drain_plan.h"
+#include "tunnel/greeting.h"
 #include "tunnel/link_service.h"
+#include "tunnel/peer_table.h"
+#include "tunnel/tunnel_table.h"
 
 namespace holdfast::tunnel {
 
@@ -19,24 +24,6 @@ struct ProxyIdentity {
   std::string certificate_pem{};
   std::string private_key_pem{};
   std::string ca_pem{};
-};
-
-struct AdmissionLimits {
-  size_t handshakes = 64;                           // at once, TLS and hello
-  size_t waiting = 256;                             // connections taken that wait for their turn
-  Duration longest_wait = std::chrono::seconds(5);  // then HF2103
-  double tunnels_per_second = 200;
-  double burst = 400;
-  size_t tunnels = 20'000;  // in all
-  size_t tunnels_per_agent = 8;
-  size_t unproven_per_address = 64;  // connections that have not said hello yet
-};
-
-struct ProxyDrainOptions {
-  Duration announce = std::chrono::seconds(2);  // to deregister; then drained all the same
-  Duration advise_within = std::chrono::seconds(10);
-  double advices_per_second = 50;
-  Duration deadline = std::chrono::minutes(5);  // then whatever runs is cut
 };
 
 struct ProxyOptions {
@@ -58,18 +45,18 @@ struct ProxyOptions {
   Duration dial_timeout = std::chrono::seconds(10);  // of StreamDialer::dial(), in all
   Duration open_timeout = std::chrono::seconds(5);   // of one candidate
   size_t dial_candidates = 3;
-  // Which a peer may have opened through us at once, in all.
+  // Streams that peers may have opened through us at once, in all.
   size_t streams_of_peers = 16'384;
-  size_t exposed_services = 1'024;  // of one agent; more are refused, HF2104
-  size_t held_agents_of_peer = 20'000;
-  size_t known_proxies = 1'024;
-  // A peer is dialled again after this long; and forgotten if it stays away.
+  // Between tries to reach a peer.
   BackoffOptions peer_backoff{.first = std::chrono::milliseconds(250),
                               .cap = std::chrono::seconds(8)};
-  Duration peer_grace = std::chrono::seconds(2);
 
-  AdmissionLimits admission{};
-  ProxyDrainOptions drain{};
+  GreetingRules greeting{};  // its role and cluster are not used
+  AdmissionOptions admission{};
+  size_t max_peer_links = 1'024;  // that others dialled
+  TunnelTableOptions tunnels{};
+  PeerTableOptions peers{};
+  DrainOptions drain{};
   LinkOptions link{};
 };
 
@@ -80,7 +67,7 @@ struct ListedProxy {
   v1::Proxy proxy{};
 };
 
-struct TunnelRow {
+struct TunnelStatus {
   std::string agent{};
   std::string zone{};
   std::string address{};
@@ -88,11 +75,11 @@ struct TunnelRow {
   WallTime since{};
   std::optional<Duration> round_trip{};
   size_t streams = 0;
-  std::string state{};  // "connected", "advised", "draining"
+  std::string state{};  // "connected", "advised", "leaving", "silent"
   std::vector<std::string> services{};
 };
 
-struct PeerRow {
+struct PeerStatus {
   std::string name{};
   std::string zone{};
   std::string address{};
@@ -104,11 +91,8 @@ struct PeerRow {
   std::string reason{};  // why the last try failed
 };
 
-enum class DrainPhase : uint8_t { Serving, Announcing, Advising, Closing, Finishing, Drained };
-std::string_view to_string(DrainPhase phase);  // "serving"
-
 struct DrainProgress {
-  DrainPhase phase = DrainPhase::Serving;
+  DrainPhase phase = DrainPhase::Running;
   WallTime since{};     // drain() was called
   WallTime deadline{};  // when the rest is cut
   size_t tunnels = 0;   // still there
@@ -118,8 +102,8 @@ struct DrainProgress {
 };
 
 struct ProxyStatus {
-  std::vector<TunnelRow> tunnels{};
-  std::vector<PeerRow> peers{};
+  std::vector<TunnelStatus> tunnels{};
+  std::vector<PeerStatus> peers{};
   DrainProgress drain{};
 };
 
