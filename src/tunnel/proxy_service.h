@@ -73,7 +73,7 @@ class ProxyService final : public StreamDialer {
   // Leaves in good order; returns when nothing runs any more or the deadline has passed. Asked
   // again meanwhile, it waits for the same end. Tunnels are closed then; stop() is still needed.
   asio::awaitable<void> drain();
-  // What still runs is cut; a drain() under way returns soon.
+  // The same at once: what still runs is cut; a drain() under way returns soon.
   void drain_now();
   // Ends everything at once, in bounded time.
   asio::awaitable<void> stop();
