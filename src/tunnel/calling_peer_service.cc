@@ -124,7 +124,7 @@ asio::awaitable<void> CallingPeer::relay(StreamId stream, v1::OpenStream wanted)
   const Status opened =
       co_await tunnel->open(std::move(wanted), pair.first, shared_.options.open_timeout);
   if (!opened.ok()) {
-    refuse_stream(stream, reset_code_of(opened), opened.message());
+    refuse_stream(stream, reset_code_of(opened), std::string(opened.message()));
     co_return;
   }
   shared_.counts.relayed += 1;

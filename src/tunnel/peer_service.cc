@@ -173,7 +173,7 @@ asio::awaitable<Status> PeerService::converse(Peer& peer) {
   if (link.was_welcomed()) {
     if (shared_.parts.clock.now() - began > kLongLived) peer.backoff.reset();
     shared_.counts.peers_lost += 1;
-    log::info("a peer's link is over", {{"peer", peer.name}, {"why", why.message()}});
+    log::info("a peer's link is over", {{"peer", peer.name}, {"why", std::string(why.message())}});
   } else {
     shared_.counts.peer_dials_failed += 1;
   }
@@ -215,7 +215,8 @@ asio::awaitable<void> PeerService::serve(net::StreamSocket socket) {
   calling_.insert(&peer);
   const Status why = co_await peer.run();
   calling_.erase(&peer);
-  log::debug("a peer that called is gone", {{"peer", peer.name()}, {"why", why.message()}});
+  log::debug("a peer that called is gone",
+             {{"peer", peer.name()}, {"why", std::string(why.message())}});
 }
 
 // A proxy that dials again has lost its old link or will not use it: what runs there may finish.

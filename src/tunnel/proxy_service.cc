@@ -185,7 +185,7 @@ asio::awaitable<Result<Reached>> ProxyService::State::try_all(
     if (unwanted) co_return absl::CancelledError("no longer wanted");
     shared.counts.retried += 1;
     refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", choice.agent,
-                            std::string_view(tried.message().data(), tried.message().size()));
+                            std::string(tried.message()));
   }
   if (shared.parts.clock.now() >= deadline) {
     co_return coded(absl::StatusCode::kDeadlineExceeded, "HF2204",

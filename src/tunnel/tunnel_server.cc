@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
 
@@ -98,7 +99,8 @@ asio::awaitable<void> TunnelServer::shake_hands(net::StreamSocket socket, Admiss
       std::move(socket), {shared_.trust, shared_.parts.clock},
       {.context = shared_.tunnel_tls, .timeout = shared_.options.hello_timeout});
   if (!secured.ok()) {
-    log::debug("no tunnel came of a connection", {{"why", secured.status().message()}});
+    log::debug("no tunnel came of a connection",
+               {{"why", std::string(secured.status().message())}});
     co_return;
   }
   const auto on_greeted = [this, &greeted, start](HeldTunnel& held, Admission::Outcome outcome) {
@@ -118,7 +120,7 @@ asio::awaitable<void> TunnelServer::shake_hands(net::StreamSocket socket, Admiss
   const Status why = co_await tunnel.run();
   all_.erase(&tunnel);
   welcomed_.erase(tunnel.id());
-  log::debug("a tunnel is over", {{"agent", tunnel.agent()}, {"why", why.message()}});
+  log::debug("a tunnel is over", {{"agent", tunnel.agent()}, {"why", std::string(why.message())}});
 }
 
 HeldTunnel* TunnelServer::find(TunnelId id) const {
