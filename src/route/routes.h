@@ -13,18 +13,18 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "base/clock.h"
-
 namespace holdfast::route {
 
 using Labels = std::map<std::string, std::string, std::less<>>;
 
-// Given by the proxy from the agent's certificate; what an agent says under these names is ignored.
+// Given by the proxy from the agent's certificate. Nothing that an agent says of itself under
+// "holdfast." counts.
 inline constexpr std::string_view kNameLabel = "holdfast.name";
 inline constexpr std::string_view kZoneLabel = "holdfast.zone";
 
@@ -80,16 +80,18 @@ class Routes {
   struct Ranked;
 
   Agent& agent_of(std::string_view name);
-  void facts_changed(Agent& agent);
-  void take_off(Agent& agent);
-  void drop_if_unreachable(Agent& agent);
-  Service& matching(std::string_view name, Service& service, const Labels& selector);
+  void set_facts(Agent& agent, const AgentFacts& facts);
+  void list(Agent& agent);
+  void unlist(Agent& agent);
+  void ways_changed(Agent& agent);
+  bool is_usable(const Way& way) const;
+  const Way* best_way(const Agent& agent, uint64_t turn) const;
+  std::vector<Ranked> rank(Service& service, size_t most) const;
 
   std::string own_zone_;
   std::unordered_map<std::string, std::unique_ptr<Agent>> agents_;
-  std::unordered_map<std::string, Service> services_;
-  std::map<std::string, bool, std::less<>> usable_;  // peers; those not here are
-  uint64_t turn_ = 0;
+  std::unordered_map<std::string, std::unique_ptr<Service>> services_;
+  std::set<std::string, std::less<>> unusable_;  // peers
 };
 
 }  // namespace holdfast::route

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -74,15 +74,12 @@ class Admission {
   const AdmissionStats& stats() const { return stats_; }
 
  private:
-  struct Waiting {
-    Ticket ticket;
+  struct Entry {
     std::string address;
-    Time since;
-  };
-  struct Running {
-    std::string address;  // empty once authenticated
-    bool has_token;
-    bool counts_for_address;
+    Time since;            // it waits
+    bool running = false;  // or it has a slot
+    bool has_token = false;
+    bool unauthenticated = true;
   };
   struct Address {
     uint32_t unauthenticated = 0;
@@ -90,16 +87,15 @@ class Admission {
   };
 
   void refill(Time now);
-  bool may_start(const Waiting& waiting) const;
-  Start start(std::list<Waiting>::iterator waiting, bool with_token, Time now);
-  void leave_address(const std::string& address, bool was_handshake);
+  bool has_slot(const std::string& address) const;
+  void forget_stranger(Entry& entry);
 
   AdmissionOptions options_;
   Rng rng_;
   double tokens_;
   Time refilled_;
-  std::list<Waiting> waiting_;
-  std::unordered_map<Ticket, Running> running_;
+  std::unordered_map<Ticket, Entry> entries_;
+  std::set<Ticket> waiting_;  // in order of arrival
   std::unordered_map<std::string, Address> addresses_;
   uint32_t handshakes_ = 0;
   Ticket last_ticket_ = 0;

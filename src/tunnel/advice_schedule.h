@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,8 +21,12 @@ class AdviceSchedule {
   AdviceSchedule(uint32_t per_second, uint64_t seed);
 
   // Replaces all: these, in a random order, evenly over `over`, at no more than the rate unless
-  // that would take longer than `at_most`.
-  void spread(std::vector<TunnelId> tunnels, Duration over, Duration at_most, Time now);
+  // that would take longer than `at_most`, which then becomes the rate.
+  struct Spread {
+    Duration over{};
+    Duration at_most{};
+  };
+  void spread(std::vector<TunnelId> tunnels, const Spread& spread, Time now);
   // One more, at a random time within `within`.
   void add(TunnelId tunnel, Duration within, Time now);
   void remove(TunnelId tunnel);
@@ -34,11 +39,11 @@ class AdviceSchedule {
   bool empty() const { return at_.empty(); }
 
  private:
-  uint32_t per_second_;
+  void put(TunnelId tunnel, Time at);
+
   Duration gap_;  // between two
   Rng rng_;
-  Time last_taken_{};
-  bool taken_before_ = false;
+  std::optional<Time> next_free_;  // when the rate allows another
   std::set<std::pair<Time, TunnelId>> order_;
   std::map<TunnelId, Time> at_;
 };

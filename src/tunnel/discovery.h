@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/rng.h"
 #include "holdfast/v1/tunnel.pb.h"
 
 namespace holdfast::tunnel {
@@ -95,30 +96,30 @@ class Discovery {
 
  private:
   struct Known {
-    ProxyFacts facts;
-    std::optional<int64_t> heartbeat;
-    std::optional<Time> heard;  // absent: never
-    uint64_t version = 0;
-  };
-  struct Built {
-    Time at;
-    std::vector<Bytes> messages;
+    ProxyFacts facts{};
+    std::optional<int64_t> heartbeat{};
+    std::optional<Time> heard{};  // absent: never
+    uint64_t version = 0;         // 0: not told yet
   };
 
   Known* known(std::string_view name);
   void hear(Known& known, Time now);
-  void set_facts(Known& known, const ProxyFacts& facts);
-  const std::vector<Bytes>& messages_after(uint64_t version, bool full, Time now);
-  std::vector<Bytes> build(uint64_t version, bool full, Time now);
+  void tell(Known& known);
+  bool is_current(const Known& proxy, Time now) const;
+  Duration refresh_interval() const;
+  const std::vector<Bytes>& messages_after(uint64_t version, Time now);
+  std::vector<Bytes> build(uint64_t version, Time now);
 
   DiscoveryOptions options_;
-  uint64_t seed_;
+  Rng rng_;
   std::map<std::string, Known, std::less<>> proxies_;
-  std::map<uint64_t, Known*> by_version_;
+  std::map<uint64_t, const Known*> by_version_;
   uint64_t version_ = 0;
   Time self_due_{};
-  // Messages at this version by where they begin; 0 is the full list.
-  std::unordered_map<uint64_t, Built> built_;
+  // Messages by the version they begin after; 0: the full list. Until the next change, or until a
+  // proxy in them has been silent for too long.
+  std::unordered_map<uint64_t, std::vector<Bytes>> built_;
+  Time built_until_{};
   DiscoveryStats stats_;
 };
 

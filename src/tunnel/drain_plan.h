@@ -58,7 +58,7 @@ class DrainPlan {
   // Does nothing the second time. `deadline` replaces the options' one.
   void begin(std::vector<TunnelId> tunnels, Time now, std::optional<Duration> deadline = {});
   // The announcement was delivered, or failed: both go on.
-  void deregistered(Time now);
+  void deregistered();
   void tunnel_added(TunnelId tunnel, Time now);
   void tunnel_gone(TunnelId tunnel);
   // A second signal: close all at the next tick. Begins if it had not.
@@ -76,7 +76,9 @@ class DrainPlan {
   size_t to_advise() const { return advice_.size(); }
 
  private:
-  bool is_over(const DrainLoad& load, Time now) const;
+  void deregister(std::vector<DrainStep>& steps, Time now);
+  void advise(std::vector<DrainStep>& steps, Time now);
+  bool is_over(const DrainLoad& load) const;
 
   DrainOptions options_;
   AdviceSchedule advice_;
@@ -87,7 +89,8 @@ class DrainPlan {
   bool hurried_ = false;
   Time began_{};
   Time deadline_{};
-  Time listening_ended_{};
+  Time advice_ended_{};
+  bool move_is_over_ = false;  // those that could move had their time
   size_t advised_ = 0;
 };
 

@@ -73,7 +73,6 @@ class PeerTable {
   void take(const std::string& name, Peer& peer, const v1::HeldAgent& agent);
   void drop(const std::string& name, Peer& peer, std::string_view agent);
   void sweep(const std::string& name, Peer& peer);
-  void forget(const std::string& name, Peer& peer);
 
   PeerTableOptions options_;
   route::Routes& routes_;

@@ -14,9 +14,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -54,6 +56,7 @@ struct TunnelRow {
   bool heard = false;
   bool valid = true;
   bool leaving = false;
+  Time looked_at_next{};  // the table's
 };
 
 struct TunnelTableStats {
@@ -69,6 +72,9 @@ struct TunnelTableStats {
 class TunnelTable {
  public:
   TunnelTable(TunnelTableOptions options, route::Routes& routes);
+  ~TunnelTable();
+  TunnelTable(const TunnelTable&) = delete;
+  TunnelTable& operator=(const TunnelTable&) = delete;
 
   // The newest of its agent. kResourceExhausted HF2104: too many in all; HF2105: of this agent.
   Result<TunnelId> add(const NewTunnel& tunnel, Time now);
@@ -105,27 +111,32 @@ class TunnelTable {
   std::vector<TunnelId> tunnels() const;                    // the same
   std::vector<TunnelRow> of(std::string_view agent) const;  // oldest first
   size_t tunnel_count() const { return tunnels_.size(); }
-  size_t agent_count() const { return held_; }  // that can be told to peers
+  size_t agent_count() const { return changes_.size(); }  // that peers are told of
   uint64_t stream_count() const { return streams_; }
   const TunnelTableStats& stats() const { return stats_; }
 
  private:
-  struct Tunnel;
   struct Agent;
 
-  void agent_changed(Agent& agent);
-  void invalidate(Tunnel& tunnel);
+  TunnelRow* row(TunnelId id);
+  Agent& agent_of(const TunnelRow& tunnel);
+  // What routes and peers know of the agent is made what its tunnels say.
+  void update(Agent& agent, bool facts_changed);
+  void note_held(Agent& agent);
+  void note_gone(Agent& agent);
+  void look_again(TunnelRow& tunnel, Time at);
 
   TunnelTableOptions options_;
   route::Routes& routes_;
   std::map<TunnelId, TunnelRow> tunnels_;
   std::unordered_map<std::string, std::unique_ptr<Agent>> agents_;
-  std::map<uint64_t, Agent*> changes_;    // by the version of an agent's last change
-  std::map<uint64_t, std::string> gone_;  // the same, of agents that left
+  std::set<std::pair<Time, TunnelId>> silences_;  // when each tunnel is looked at again
+  std::map<uint64_t, const Agent*> changes_;      // held agents by the version of their last change
+  std::map<uint64_t, std::string> gone_;          // agents that left, by when
+  std::unordered_map<std::string, uint64_t> gone_at_;
   uint64_t version_ = 0;
   uint64_t forgotten_ = 0;  // departures up to this version are no longer known
   TunnelId last_id_ = 0;
-  size_t held_ = 0;
   uint64_t streams_ = 0;
   TunnelTableStats stats_;
 };
