@@ -92,8 +92,7 @@ ProxyIdentity Authority::issue(identity::Role role, const std::string& name,
       .identity = {.role = role, .cluster = cluster_, .name = name, .zone = zone},
       .validity = validity()};
   return {
-      .certificate_pem =
-          identity::issue(key_, spec, identity::make_request(key).value()).value(),
+      .certificate_pem = identity::issue(key_, spec, identity::make_request(key).value()).value(),
       .private_key_pem = key,
       .ca_pem = key_.certificate_pem};
 }
@@ -280,14 +279,13 @@ const ProxyIdentity& TunnelFleet::agent_identity(const std::string& agent,
 
 RawAgent& TunnelFleet::dial(const Member& proxy, const std::string& agent, const std::string& zone,
                             std::vector<std::string> services) {
-  return dial(proxy.at.tunnel, {.identity = agent_identity(agent, zone),
-                                .says = agent,
-                                .exposed = exposing(services)});
+  return dial(
+      proxy.at.tunnel,
+      {.identity = agent_identity(agent, zone), .says = agent, .exposed = exposing(services)});
 }
 
 RawAgent& TunnelFleet::dial(const std::string& address, RawAgent::Options options) {
-  RawAgent& agent =
-      agents_.emplace_back(loop_.get_executor(), clock, buffers_, std::move(options));
+  RawAgent& agent = agents_.emplace_back(loop_.get_executor(), clock, buffers_, std::move(options));
   tasks_.spawn(agent.run(address));
   return agent;
 }

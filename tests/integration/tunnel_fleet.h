@@ -124,7 +124,8 @@ class TunnelFleet {
   // Every proxy is told of every other, as a cache would.
   void introduce();
   std::vector<ListedProxy> listed() const;
-  void add_service(const std::string& name, const std::map<std::string, std::string>& selector = {});
+  void add_service(const std::string& name,
+                   const std::map<std::string, std::string>& selector = {});
 
   RawAgent& dial(const Member& proxy, const std::string& agent, const std::string& zone,
                  std::vector<std::string> services);
