@@ -59,7 +59,7 @@ void CallingPeer::advise(std::string_view code, std::string_view reason, Duratio
 void CallingPeer::on_tick(Time now) {
   if (greeted_ || now < hello_by_) return;
   greeted_ = true;
-  link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2131", "no hello in time"));
+  link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no hello in time"));
 }
 
 Status CallingPeer::on_message(Link& /*link*/, std::string_view payload) {
@@ -68,7 +68,7 @@ Status CallingPeer::on_message(Link& /*link*/, std::string_view payload) {
   Status fits = check_caller(who_, rules);
   if (fits.ok()) fits = read_hello(payload, who_, rules).status();
   if (fits.ok() && who_.name == shared_.options.name) {
-    fits = coded(absl::StatusCode::kPermissionDenied, "HF2132",
+    fits = coded(absl::StatusCode::kPermissionDenied, "HF2115",
                  fmt::format("another proxy is called {}, too", who_.name));
   }
   if (!fits.ok()) {

@@ -12,7 +12,7 @@ namespace holdfast::tunnel {
 namespace {
 
 Status draining() {
-  return coded(absl::StatusCode::kUnavailable, "HF2130", "the proxy is draining");
+  return coded(absl::StatusCode::kUnavailable, "HF2113", "the proxy is draining");
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void HeldTunnel::on_tick(Time now) {
     shared_.table.heard(id_, link_.session().last_frame());
   } else if (!greeted_ && now >= admitted_.hello_by) {
     greeted_ = true;
-    link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2131", "no hello in time"));
+    link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no hello in time"));
   }
 }
 

@@ -148,7 +148,7 @@ asio::awaitable<Status> PeerService::converse(Peer& peer) {
       {.context = shared_.dial_tls, .timeout = shared_.options.hello_timeout});
   Status fits = secured.status();
   if (fits.ok() && (*secured)->peer.name != peer.name) {
-    fits = coded(absl::StatusCode::kUnavailable, "HF2133",
+    fits = coded(absl::StatusCode::kUnavailable, "HF2116",
                  fmt::format("{} answers at {}", identity::to_string((*secured)->peer),
                              peer.listed.peer_address()));
   }

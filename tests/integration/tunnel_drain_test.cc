@@ -91,7 +91,7 @@ TEST_F(TunnelDrain, DiscoverySaysSoAndNewTunnelsAreRefused) {
   EXPECT_TRUE(fleet_.until([&] { return told(other); })) << "those of its peers, by its word alone";
   RawAgent& late = fleet_.dial(leaves, "edge-3", "a", {"web"});
   EXPECT_TRUE(fleet_.until([&] { return late.over; }));
-  EXPECT_EQ(late.refusal.value().code(), "HF2130");
+  EXPECT_EQ(late.refusal.value().code(), "HF2113");
   leaves.service->drain_now();
   EXPECT_TRUE(fleet_.until([&] { return over; }));
 }

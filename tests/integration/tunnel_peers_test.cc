@@ -141,7 +141,7 @@ TEST_F(TunnelPeers, OnlyProxiesOfOurClusterMayLink) {
       proxy.at.peer,
       {.identity = proxy.identity, .says = "p1", .protocol = std::string(kPeerProtocol)});
   ASSERT_TRUE(fleet_.until([&] { return twin.over; }));
-  EXPECT_EQ(twin.refusal.value().code(), "HF2132");
+  EXPECT_EQ(twin.refusal.value().code(), "HF2115");
   RawAgent& peer = fleet_.dial(
       proxy.at.peer, {.identity = p9, .says = "p9", .protocol = std::string(kPeerProtocol)});
   ASSERT_TRUE(fleet_.until([&] { return !peer.holdings.empty(); }));
@@ -155,7 +155,7 @@ TEST_F(TunnelPeers, AnotherProxyAtAPeersAddressIsNotTakenForIt) {
   wrong.proxy.set_peer_address(far.at.peer);
   near.service->set_proxies({wrong});
   ASSERT_TRUE(fleet_.until(
-      [&] { return near.service->describe().peers.at(0).reason.starts_with("HF2133"); }));
+      [&] { return near.service->describe().peers.at(0).reason.starts_with("HF2116"); }));
   EXPECT_FALSE(linked(near, "p7"));
 }
 
