@@ -1,0 +1,80 @@
+// The agent's end of streams: takes what a proxy asks for to the application that the table names,
+// and to nothing else.
+//
+//   OpenStream ─► TargetTable ─► connect (TCP or unix) ─► Link::accept with a SocketEnd
+//        └───────────┴──────────────────┴─► Link::reset: NotExposed, Refused, Timeout, Limit, ...
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "net/task_group.h"
+#include "tunnel/link_service.h"
+#include "tunnel/target.h"
+
+namespace holdfast::tunnel {
+
+struct ForwardOptions {
+  Duration connect_timeout = std::chrono::seconds(5);  // with the look-up of a name
+  size_t max_connections = 65'536;                     // to applications, being dialled or open
+  size_t max_per_target = 16'384;
+};
+
+struct ForwardStats {
+  uint64_t accepted = 0;     // connections to applications that streams were given
+  uint64_t refused = 0;      // the application did not answer
+  uint64_t timed_out = 0;    // nor refuse
+  uint64_t not_exposed = 0;  // asked for what the table does not name
+  uint64_t over_limit = 0;
+  uint64_t malformed = 0;  // not an OpenStream
+  uint64_t draining = 0;   // asked for on a tunnel that takes no more
+  uint64_t cancelled = 0;  // the stream or its tunnel went before the application answered
+  size_t connections = 0;  // now: being dialled or open
+};
+
+class ForwardService {
+ public:
+  // What the cluster says of a service; null if nothing is known.
+  using FindService = std::function<const v1::Service*(const std::string& name)>;
+
+  ForwardService(const asio::any_io_executor& loop, ForwardOptions options, FindService service);
+  ~ForwardService();
+  ForwardService(const ForwardService&) = delete;
+  ForwardService& operator=(const ForwardService&) = delete;
+
+  // For streams from here on; those that run stay where they are.
+  void set_targets(TargetTable targets) { targets_ = std::move(targets); }
+  const TargetTable& targets() const { return targets_; }
+
+  // From LinkOwner::on_open(): answers the stream, now or later.
+  void open(Link& link, StreamId stream, std::string_view payload);
+  // The link is about to go: nothing of it is touched any more.
+  void forget(Link& link);
+  asio::awaitable<void> stop() { return tasks_.join(); }
+
+  const ForwardStats& stats() const { return *stats_; }
+
+ private:
+  struct Place;  // one of the connections that the limits allow
+  struct Asked;
+
+  asio::awaitable<void> connect(std::shared_ptr<const Asked> asked, std::unique_ptr<Place> place);
+
+  asio::any_io_executor loop_;
+  ForwardOptions options_;
+  FindService service_;
+  TargetTable targets_;
+  std::shared_ptr<ForwardStats> stats_;  // tidy: shared, the ends of streams count down in it
+  net::TaskGroup tasks_;
+};
+
+}  // namespace holdfast::tunnel
