@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "net/http_stream.h"
 #include "net/task_group.h"
 #include "tunnel/link_service.h"
 #include "tunnel/target.h"
@@ -36,44 +38,62 @@ struct ForwardStats {
   uint64_t not_exposed = 0;  // asked for what the table does not name
   uint64_t over_limit = 0;
   uint64_t malformed = 0;  // not an OpenStream
-  uint64_t draining = 0;   // asked for on a tunnel that takes no more
-  uint64_t cancelled = 0;  // the stream or its tunnel went before the application answered
+  uint64_t draining = 0;   // asked for while nothing new is taken
+  uint64_t cancelled = 0;  // the tunnel went before the application answered
   size_t connections = 0;  // now: being dialled or open
 };
 
+// Outlives the links whose streams it serves.
 class ForwardService {
  public:
   // What the cluster says of a service; null if nothing is known.
   using FindService = std::function<const v1::Service*(const std::string& name)>;
 
-  ForwardService(const asio::any_io_executor& loop, ForwardOptions options, FindService service);
-  ~ForwardService();
+  ForwardService(const asio::any_io_executor& loop, ForwardOptions options);
   ForwardService(const ForwardService&) = delete;
   ForwardService& operator=(const ForwardService&) = delete;
 
   // For streams from here on; those that run stay where they are.
   void set_targets(TargetTable targets) { targets_ = std::move(targets); }
+  void set_services(FindService find) { find_service_ = std::move(find); }
   const TargetTable& targets() const { return targets_; }
 
   // From LinkOwner::on_open(): answers the stream, now or later.
   void open(Link& link, StreamId stream, std::string_view payload);
-  // The link is about to go: nothing of it is touched any more.
-  void forget(Link& link);
+  // The link is about to go: it is not touched any more.
+  void forget(const Link& link);
+  // Nothing new is taken from here on; what runs goes on.
+  void drain() { draining_ = true; }
   asio::awaitable<void> stop() { return tasks_.join(); }
 
-  const ForwardStats& stats() const { return *stats_; }
+  const ForwardStats& stats() const { return stats_; }
 
  private:
-  struct Place;  // one of the connections that the limits allow
-  struct Asked;
+  class Place;       // one of the connections that the limits allow
+  class CountedEnd;  // a stream's end that keeps its place as long as it lives
+  struct Asked {
+    Link* link;  // null: gone
+    StreamId stream;
+  };
+  using AskedAt = std::list<Asked>::iterator;
 
-  asio::awaitable<void> connect(std::shared_ptr<const Asked> asked, std::unique_ptr<Place> place);
+  struct Refusal {
+    ResetCode code;
+    std::string why;
+  };
+  void refuse(Link& link, StreamId stream, const Refusal& refusal);
+  uint64_t& count_of(ResetCode code);
+  std::unique_ptr<Place> take_place(const std::string& target);
+  asio::awaitable<void> connect(AskedAt asked, Target target, std::unique_ptr<Place> place);
+  void answer(const Asked& asked, Result<net::StreamSocket> socket, std::unique_ptr<Place> place);
 
-  asio::any_io_executor loop_;
   ForwardOptions options_;
-  FindService service_;
+  FindService find_service_;
   TargetTable targets_;
-  std::shared_ptr<ForwardStats> stats_;  // tidy: shared, the ends of streams count down in it
+  bool draining_ = false;
+  ForwardStats stats_;
+  std::map<std::string, size_t> by_target_;  // connections, being dialled or open
+  std::list<Asked> asked_;                   // and not answered yet
   net::TaskGroup tasks_;
 };
 
