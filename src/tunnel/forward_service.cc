@@ -31,22 +31,6 @@ class ForwardService::Place {
   std::string target_;
 };
 
-class ForwardService::CountedEnd final : public StreamEnd {
- public:
-  CountedEnd(std::unique_ptr<StreamEnd> end, std::unique_ptr<Place> place)
-      : place_(std::move(place)), end_(std::move(end)) {}
-
-  void attached(Link& link, StreamId stream) override { end_->attached(link, stream); }
-  Pulled pull(std::span<char> into) override { return end_->pull(into); }
-  ssize_t push(std::string_view bytes) override { return end_->push(bytes); }
-  void push_end() override { end_->push_end(); }
-  void reset(ResetCode code, std::string_view why) override { end_->reset(code, why); }
-
- private:
-  std::unique_ptr<Place> place_;
-  std::unique_ptr<StreamEnd> end_;
-};
-
 ForwardService::ForwardService(const asio::any_io_executor& loop, ForwardOptions options)
     : options_(options), tasks_(loop) {}
 
@@ -57,15 +41,16 @@ void ForwardService::open(Link& link, StreamId stream, std::string_view payload)
     return link.reset(stream, ResetCode::NotAllowed, "not an OpenStream");
   }
   if (draining_) return refuse(link, stream, {ResetCode::Draining, "the agent is leaving"});
-  const v1::Service* known = find_service_ ? find_service_(asked.service()) : nullptr;
-  const Target* target = targets_.find(asked.service(), asked.port(), known);
+  std::optional<v1::Service> known;
+  if (find_service_) known = find_service_(asked.service());
+  const Target* target = targets_.find(asked.service(), asked.port(), known ? &*known : nullptr);
   if (target == nullptr) {
     return refuse(
         link, stream,
         {ResetCode::NotExposed, fmt::format("nothing is named here for service {}, port {}",
                                             quoted(asked.service()), quoted(asked.port()))});
   }
-  std::unique_ptr<Place> place = take_place(to_string(*target));
+  SharedPlace place = take_place(to_string(*target));
   if (place == nullptr) {
     return refuse(link, stream,
                   {ResetCode::Limit,
@@ -81,17 +66,16 @@ void ForwardService::forget(const Link& link) {
   }
 }
 
-std::unique_ptr<ForwardService::Place> ForwardService::take_place(const std::string& target) {
+ForwardService::SharedPlace ForwardService::take_place(const std::string& target) {
   const auto found = by_target_.find(target);
   const size_t running = found == by_target_.end() ? 0 : found->second;
   if (stats_.connections >= options_.max_connections || running >= options_.max_per_target) {
     return nullptr;
   }
-  return std::make_unique<Place>(*this, target);
+  return std::make_shared<const Place>(*this, target);
 }
 
-asio::awaitable<void> ForwardService::connect(AskedAt asked, Target target,
-                                              std::unique_ptr<Place> place) {
+asio::awaitable<void> ForwardService::connect(AskedAt asked, Target target, SharedPlace place) {
   Result<net::StreamSocket> socket =
       co_await dial_target(std::move(target), options_.connect_timeout);
   const Asked answered = *asked;
@@ -100,7 +84,7 @@ asio::awaitable<void> ForwardService::connect(AskedAt asked, Target target,
 }
 
 void ForwardService::answer(const Asked& asked, Result<net::StreamSocket> socket,
-                            std::unique_ptr<Place> place) {
+                            SharedPlace place) {
   if (asked.link == nullptr) {
     ++stats_.cancelled;
     return;
@@ -113,8 +97,12 @@ void ForwardService::answer(const Asked& asked, Result<net::StreamSocket> socket
         {late ? ResetCode::Timeout : ResetCode::Refused, std::string(socket.status().message())});
   }
   ++stats_.accepted;
-  asked.link->accept(asked.stream, std::make_unique<CountedEnd>(make_socket_end(*std::move(socket)),
-                                                                std::move(place)));
+  const auto ended = [this, place = std::move(place)](const EndReport& report) {
+    stats_.bytes_in += report.from_peer;
+    stats_.bytes_out += report.to_peer;
+    if (report.reset) ++stats_.cut;
+  };
+  asked.link->accept(asked.stream, make_socket_end(*std::move(socket), ended));
 }
 
 void ForwardService::refuse(Link& link, StreamId stream, const Refusal& refusal) {

@@ -13,6 +13,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,14 +41,17 @@ struct ForwardStats {
   uint64_t malformed = 0;  // not an OpenStream
   uint64_t draining = 0;   // asked for while nothing new is taken
   uint64_t cancelled = 0;  // the tunnel went before the application answered
+  uint64_t cut = 0;        // streams that were accepted and did not come to their own end
+  uint64_t bytes_in = 0;   // from proxies to applications, of streams that are over
+  uint64_t bytes_out = 0;  // and from applications to proxies
   size_t connections = 0;  // now: being dialled or open
 };
 
 // Outlives the links whose streams it serves.
 class ForwardService {
  public:
-  // What the cluster says of a service; null if nothing is known.
-  using FindService = std::function<const v1::Service*(const std::string& name)>;
+  // What the cluster says of a service; absent if nothing is known.
+  using FindService = std::function<std::optional<v1::Service>(const std::string& name)>;
 
   ForwardService(const asio::any_io_executor& loop, ForwardOptions options);
   ForwardService(const ForwardService&) = delete;
@@ -69,8 +73,8 @@ class ForwardService {
   const ForwardStats& stats() const { return stats_; }
 
  private:
-  class Place;       // one of the connections that the limits allow
-  class CountedEnd;  // a stream's end that keeps its place as long as it lives
+  class Place;  // one of the connections that the limits allow
+  using SharedPlace = std::shared_ptr<const Place>;
   struct Asked {
     Link* link;  // null: gone
     StreamId stream;
@@ -83,9 +87,9 @@ class ForwardService {
   };
   void refuse(Link& link, StreamId stream, const Refusal& refusal);
   uint64_t& count_of(ResetCode code);
-  std::unique_ptr<Place> take_place(const std::string& target);
-  asio::awaitable<void> connect(AskedAt asked, Target target, std::unique_ptr<Place> place);
-  void answer(const Asked& asked, Result<net::StreamSocket> socket, std::unique_ptr<Place> place);
+  SharedPlace take_place(const std::string& target);
+  asio::awaitable<void> connect(AskedAt asked, Target target, SharedPlace place);
+  void answer(const Asked& asked, Result<net::StreamSocket> socket, SharedPlace place);
 
   ForwardOptions options_;
   FindService find_service_;
