@@ -8,8 +8,14 @@
 // A tunnel's lease lives in the tunnel: whichever way it ends, the lease ends with it.
 #pragma once
 
+#include <initializer_list>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "tunnel/agent_pool_book.h"
 #include "tunnel/agent_pool_types.h"
@@ -46,7 +52,7 @@ class AgentPool {
   // After Drain or a goodbye: the last stream has ended and the connection is closed.
   Actions on_drained(TunnelId tunnel, Time now);
   // As the session smooths it.
-  void on_round_trip(TunnelId tunnel, Duration smoothed);
+  Actions on_round_trip(TunnelId tunnel, Duration smoothed, Time now);
 
   // The agent ends: drains every tunnel, dials no more.
   Actions on_stop(Time now);
@@ -70,14 +76,71 @@ class AgentPool {
     Time since;
     Time connected;
     Time deadline;  // Dialing: then it is overdue; Leaving: then the advice is withdrawn
+    std::string advice_code;
+    std::string advice;
     std::optional<Duration> round_trip;
-    std::optional<Time> undesired_since;
-    Duration patience = Duration::zero();  // with a proxy that is not desired
+    std::optional<Time> undesired_until;  // kept that long, since its proxy is not desired
   };
   using Tunnels = std::map<TunnelId, Tunnel>;
 
+  // After every input: what it made due.
+  Actions settle(Actions actions, Time now);
+  void expire(Time now);
+  void give_up_overdue(Time now, Actions& actions);
+
+  // Dialling (agent_pool_dial.cc).
+  void fill(Time now, Actions& actions);
+  std::optional<Place> choose(Time now);
+  void dial(const Place& place, Lease lease, Time now, Actions& actions);
+  bool is_last_resort() const;
+  std::vector<Place> places(Time now) const;
+  std::map<std::string, size_t> zone_loads() const;
+  bool is_dialled(const Place& place) const;
+  void wait_after_failure(Time now);
+  void wait_in_crowd(Time now);
+  uint32_t rounds_failed(Time now) const;
+  Duration backoff(Time now);
+  Duration half_jitter(Duration most);
+  std::optional<Time> next_dial(Time now) const;
+
+  // Closing (agent_pool_close.cc).
+  void follow_advice(Time now, Actions& actions);
+  void close_surplus(Time now, Actions& actions);
+  void close_undesired(Time now, Actions& actions);
+  void begin_drain(TunnelId id, std::string_view code, std::string why, Actions& actions);
+  void note_undesired(Time now);
+  bool is_quiet(Time now) const;
+  bool is_enough_without_leaving() const;
+  std::optional<TunnelId> surplus() const;
+  std::optional<Time> next_close() const;
+
+  void explain_shortfall(PoolView& view, Time now) const;
+
+  bool is_usable(const Tunnel& tunnel) const;
+  bool counts(const Tunnel& tunnel) const;  // usable, to a desired proxy
+  size_t usable() const;
+  size_t counting() const;
+  size_t dialing() const;
+  Tunnel* find(TunnelId id, std::initializer_list<TunnelPhase> phases);
+  void tunnel_event(Time now) { last_event_ = now; }
+
+  PoolOptions options_;
+  PoolSettings settings_;
+  Rng rng_;
   Tracker tracker_;
-  Tunnels tunnels_;
+  ProxyBook book_;
+  Tunnels tunnels_;  // after the tracker, which their leases need
+  std::map<std::string, int64_t, std::less<>> heartbeats_;  // of the last listing
+  TunnelId last_id_ = 0;
+  Time started_;
+  Time next_dial_;     // none before it
+  Time last_failure_;  // of a dial or a tunnel
+  bool has_failed_ = false;
+  Time last_event_;  // a tunnel came, drained or went
+  Time seen_topology_;
+  Time now_;  // of the last input
+  bool stopped_ = false;
+  PoolStats stats_;
 };
 
 }  // namespace holdfast::tunnel

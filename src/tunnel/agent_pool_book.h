@@ -1,21 +1,26 @@
 // Where proxies are dialled: the desired ones, those whose mention has expired, and the addresses
-// of the configuration; how often each failed lately, and which one is next.
+// of the configuration; how often each failed lately, and when each may be asked again.
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/rng.h"
 #include "tunnel/tracker.h"
 
 namespace holdfast::tunnel {
 
-struct PoolOptions;
+struct BookOptions {
+  Duration forget_failures = std::chrono::seconds(32);
+  size_t max_remembered = 256;  // expired proxies; then the one that expired first is forgotten
+  size_t max_bootstrap = 64;    // further addresses are ignored, and counted
+  size_t max_records = 2'048;   // of outcomes; then the oldest is forgotten
+};
 
 // The order in which kinds of places are tried, other things being equal.
-enum class PlaceKind : uint8_t { Desired, Bootstrap, OldGeneration, Remembered, Draining };
+enum class PlaceKind : uint8_t { Desired, OldGeneration, Bootstrap, Remembered, Draining };
 
 struct Place {
   std::string proxy;  // empty: whoever is there
@@ -28,24 +33,45 @@ struct Place {
 
 class ProxyBook {
  public:
-  explicit ProxyBook(const PoolOptions& options);
+  explicit ProxyBook(BookOptions options) : options_(options) {}
 
   void set_bootstrap(const std::vector<std::string>& addresses);
   // An expired proxy: still somewhere to go when there is nothing better.
   void remember(const ProxyInfo& proxy, Time now);
   void forget(std::string_view proxy);
 
-  // Outcomes, by proxy if it is known and by address else.
-  void failed(const Place& place, Time now);
-  void refused(const Place& place, Time until, Time now);
-  void succeeded(const Place& place);
+  // Outcomes. `key` is the proxy's name, or the address if that is all there is.
+  void failed(const std::string& key, Time now);
+  void refused(const std::string& key, Time until, Time now);
 
   // All places that could be dialled if leases allow: nobody who is claimed. `last_resort` adds
   // those that are not desired.
   std::vector<Place> places(const Tracker& tracker, bool last_resort, Time now) const;
 
   size_t remembered() const { return remembered_.size(); }
+  size_t bootstrap() const { return bootstrap_.size(); }
   size_t ignored_bootstrap() const { return ignored_bootstrap_; }
+
+ private:
+  struct Record {
+    uint32_t failures = 0;
+    Time touched;
+    Time not_before;
+  };
+  struct Remembered {
+    ProxyInfo info;
+    Time expired;
+  };
+
+  Record& record(const std::string& key, Time now);
+  void add(std::vector<Place>& places, Place place, Time now) const;
+  bool leads_to_known(const Tracker& tracker, std::string_view address) const;
+
+  BookOptions options_;
+  std::vector<std::string> bootstrap_;
+  std::map<std::string, Remembered, std::less<>> remembered_;
+  std::map<std::string, Record, std::less<>> records_;
+  size_t ignored_bootstrap_ = 0;
 };
 
 }  // namespace holdfast::tunnel

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "tunnel/agent_pool_book.h"
 #include "tunnel/tracker.h"
 
 namespace holdfast::tunnel {
@@ -29,25 +30,28 @@ struct PoolSettings {
 
 struct PoolOptions {
   std::string zone;  // the agent's own
-  // A crowd that lost the same proxy comes back spread over this long.
+  // A crowd that lost the same proxy, or heard of the same change, acts spread over this long.
   Duration spread = std::chrono::seconds(2);
-  // Between tries after a failure: grows by a step with each round of failures, up to the cap,
-  // each drawn from its upper half.
+  Duration settling = std::chrono::seconds(10);  // after the start, when changes are no crowd's
+  // Between tries after a failure: a step longer with each round in which everyone failed, up to
+  // the cap, each drawn from its upper half.
   Duration backoff_step = std::chrono::seconds(1);
   Duration backoff_cap = std::chrono::seconds(8);
-  Duration forget_failures = std::chrono::seconds(32);
-  Duration first_dial_timeout = std::chrono::seconds(5);  // if there are others to try
+  Duration first_dial_timeout = std::chrono::seconds(5);  // of a proxy that has not failed lately
   Duration dial_timeout = std::chrono::seconds(10);
-  size_t max_dials = 4;                                   // under way at once
-  size_t max_tunnels = 1'024;                             // those that drain included
-  size_t max_remembered = 256;                            // addresses of expired proxies
-  size_t max_bootstrap = 64;                              // addresses; further ones are ignored
-  Duration max_retry_after = std::chrono::minutes(5);     // a refusal's is cut to it
-  Duration advice_patience = std::chrono::minutes(2);     // of advice that names no time
-  Duration min_close_expired = std::chrono::minutes(30);  // tunnels to proxies that are not
-  Duration max_close_expired = std::chrono::minutes(60);  // desired any more; zero: never closed
-  Duration settling = std::chrono::seconds(10);           // no spreading right after the start
+  Duration outcome_grace = std::chrono::seconds(5);  // after it a dial without outcome is given up
+  size_t max_dials = 4;                              // under way at once
+  size_t max_tunnels = 1'024;                        // those that drain included
+  Duration max_retry_after = std::chrono::minutes(5);  // a refusal's is cut to it
+  Duration retry_claimed = std::chrono::seconds(30);   // an address that led to one of ours
+  Duration advice_patience = std::chrono::minutes(2);  // of advice that names no time
+  Duration max_closes_in = std::chrono::hours(1);      // advice's is cut to it
+  // How long a tunnel to a proxy that is not desired any more is kept, drawn between these; the
+  // second zero: for ever. Only where tunnels are closed at all (disconnect_threshold).
+  Duration min_keep_undesired = std::chrono::minutes(30);
+  Duration max_keep_undesired = std::chrono::minutes(60);
   TrackerOptions tracker;
+  BookOptions book;
 };
 
 // A proxy of the cache. Mentioned only when `heartbeat` differs from the last listing's: a stale
@@ -132,7 +136,20 @@ struct PoolStats {
   uint64_t drained_surplus = 0;
   uint64_t drained_expired = 0;
   uint64_t overdue_dials = 0;  // nobody told how they ended
+  uint64_t wrong_name = 0;     // another proxy than expected answered
 };
+
+// Why an agent has fewer tunnels than configured, and why tunnels are closed.
+inline constexpr std::string_view kNoProxyKnown = "HF2130";
+inline constexpr std::string_view kAllRefused = "HF2131";
+inline constexpr std::string_view kNoneAnswers = "HF2132";
+inline constexpr std::string_view kTooFewProxies = "HF2133";
+inline constexpr std::string_view kConnecting = "HF2134";
+inline constexpr std::string_view kAlreadyClaimed = "HF2135";
+inline constexpr std::string_view kSurplus = "HF2136";
+inline constexpr std::string_view kUndesired = "HF2137";
+inline constexpr std::string_view kAgentStops = "HF2138";
+inline constexpr std::string_view kNoOutcome = "HF2139";
 
 struct PoolView {
   std::vector<TunnelView> tunnels;  // by id

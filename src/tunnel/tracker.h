@@ -98,6 +98,8 @@ class Tracker {
 
   // One more tunnel, if one is missing. What expired must have been removed before.
   std::optional<Lease> try_lease();
+  // Whether one would be given.
+  bool may_lease() const;
 
   // A tunnel is to move away from this proxy: neither it nor its claim count until `leaving` is
   // taken back or the claim is released.
@@ -122,10 +124,8 @@ class Tracker {
   bool claim(std::string_view proxy);
   void release(const std::string& claimed);
   bool is_acceptable(const ProxyInfo& proxy) const;
-  bool may_lease() const;
   void topology_changed(Time now);
   void changed() { denied_ = false; }
-  uint64_t highest_generation(std::string_view group) const;
 
   TrackerOptions options_;
   std::map<std::string, TrackedProxy, std::less<>> tracked_;
