@@ -47,7 +47,6 @@ void AgentJournal::ended(const TunnelEnd& end, const std::string& proxy, const s
                          Time now) {
   switch (end.how) {
     case How::AlreadyClaimed:
-      ++stats_.claims_refused;
       log::debug("a proxy is had already", {{"proxy", proxy}, {"address", address}});
       return;
     case How::Failed:
@@ -79,6 +78,7 @@ void AgentJournal::failed(const Status& why, const std::string& address) {
 void AgentJournal::observe(const PoolView& view, Time now) {
   stats_.tunnels = view.usable;
   stats_.wanted = view.desired_count;
+  stats_.claims_refused = view.stats.already_claimed;
   const auto took = recovery_.observe(view.usable_desired, view.desired_count, now);
   stats_.recoveries = recovery_.count();
   stats_.last_recovery = recovery_.last();

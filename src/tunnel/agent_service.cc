@@ -28,6 +28,14 @@ PoolOptions with_zone(PoolOptions options, const std::string& zone) {
   return options;
 }
 
+// The pool does not want it after all.
+bool closes(const Actions& actions, TunnelId id) {
+  return std::ranges::any_of(actions, [&](const Action& action) {
+    const Close* close = std::get_if<Close>(&action);
+    return close != nullptr && close->tunnel == id;
+  });
+}
+
 }  // namespace
 
 Result<AgentService::Held> AgentService::check(const AgentIdentity& identity) {
@@ -157,10 +165,15 @@ asio::awaitable<void> AgentService::tick() {
 }
 
 void AgentService::take_round_trips() {
+  Actions actions;
   for (const auto& [id, tunnel] : tunnels_) {
     if (!tunnel->is_connected()) continue;
-    if (const auto smoothed = tunnel->session().round_trip()) pool_.on_round_trip(id, *smoothed);
+    const std::optional<Duration> smoothed = tunnel->session().round_trip();
+    if (!smoothed) continue;
+    std::ranges::move(pool_.on_round_trip(id, *smoothed, clock_.now()),
+                      std::back_inserter(actions));
   }
+  if (!actions.empty()) perform(actions);
 }
 
 void AgentService::perform(const Actions& actions) {
@@ -210,8 +223,9 @@ AgentTunnel::Hooks AgentService::hooks(TunnelId id) {
   AgentTunnel::Hooks hooks;
   hooks.may_claim = [this, id](const std::string& proxy) { return pool_.may_claim(id, proxy); };
   hooks.connected = [this, id](const ProxyInfo& proxy) {
-    journal_.connected(proxy, tunnels_.at(id)->address());
-    perform(pool_.on_connected(id, proxy, clock_.now()));
+    const Actions actions = pool_.on_connected(id, proxy, clock_.now());
+    if (!closes(actions, id)) journal_.connected(proxy, tunnels_.at(id)->address());
+    perform(actions);
   };
   hooks.discovery = [this](const v1::Discovery& discovery) {
     if (!stopping_) perform(pool_.on_discovery(to_mentions(discovery), clock_.now()));
