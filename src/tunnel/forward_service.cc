@@ -102,7 +102,8 @@ void ForwardService::answer(const Asked& asked, Result<net::StreamSocket> socket
     stats_.bytes_out += report.to_peer;
     if (report.reset) ++stats_.cut;
   };
-  asked.link->accept(asked.stream, make_socket_end(*std::move(socket), ended));
+  asked.link->accept(asked.stream, std::make_unique<SocketEnd>(
+                                       *std::move(socket), SocketEndOptions{.on_ended = ended}));
 }
 
 void ForwardService::refuse(Link& link, StreamId stream, const Refusal& refusal) {
