@@ -1,4 +1,4 @@
-#include "integration/echo_app.h"
+#include "echo_app.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

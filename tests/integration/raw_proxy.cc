@@ -1,4 +1,4 @@
-#include "integration/raw_proxy.h"
+#include "raw_proxy.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "holdfast/v1/tunnel.pb.h"
-#include "integration/tunnel_cluster.h"
+#include "tunnel_cluster.h"
 #include "net/task_group.h"
 #include "net/tls_context.h"
 #include "tunnel/link_service.h"
