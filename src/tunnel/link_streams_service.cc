@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "net/within.h"
 #include "tunnel/link_state_service.h"
 
@@ -204,7 +205,7 @@ void Link::State::drop_streams(const Status& why) {
       stream->waiter->done.cancel();
     }
     if (!stream->end) continue;
-    stream->end->reset(ResetCode::Broken, why.message());
+    stream->end->reset(ResetCode::Broken, std::string(why.message()));
     buried_.push_back(std::move(stream->end));
   }
 }

@@ -83,7 +83,7 @@ asio::awaitable<Secured> connect(std::string address, SecureParts parts, SecureO
   Result<net::StreamSocket> socket =
       co_await net::dial_socket({.address = address, .timeout = options.timeout});
   if (!socket.ok()) {
-    co_return coded(StatusCode::kUnavailable, "HF2020", socket.status().message());
+    co_return coded(StatusCode::kUnavailable, "HF2020", std::string(socket.status().message()));
   }
   Connection made = make_connection(*std::move(socket), options);
   made->ssl = options.context->connect_on(made->socket.native_handle(), address);

@@ -183,7 +183,7 @@ asio::awaitable<void> StreamPump::breaking(asio::awaitable<Status> half) {
   state_->broken_ = true;
   if (!state_->report_.reset) {
     state_->report_.reset = ResetCode::Broken;
-    state_->report_.why = status.message();
+    state_->report_.why = std::string(status.message());
   }
   state_->tell_link();
   state_->over();
