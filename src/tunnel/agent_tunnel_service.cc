@@ -18,7 +18,6 @@ namespace {
 
 using How = TunnelEnd::How;
 
-constexpr std::string_view kClaimed = "HF2122";
 constexpr std::string_view kBadAnswer = "HF2123";
 constexpr std::string_view kNoAnswer = "HF2124";
 constexpr Duration kLongTime = std::chrono::hours(24);
@@ -50,7 +49,7 @@ asio::awaitable<TunnelEnd> AgentTunnel::run() {
   if (!hooks_.may_claim(proxy_)) {
     co_return TunnelEnd{
         .how = How::AlreadyClaimed,
-        .why = coded(absl::StatusCode::kAlreadyExists, kClaimed,
+        .why = coded(absl::StatusCode::kAlreadyExists, kAlreadyClaimed,
                      fmt::format("proxy {} has a tunnel of this agent", quoted(proxy_)))};
   }
   const Duration left = limit - (parts_.clock.now() - start);
