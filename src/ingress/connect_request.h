@@ -22,7 +22,7 @@ struct ConnectRequest {
     TooLong,
   };
   State state = State::NeedMore;
-  std::string host{};     // a service, maybe with the cluster's name after it; in lower case
+  std::string host{};     // a service, maybe with the cluster's name after it; as it was written
   std::string port{};     // name or number; empty: the first
   size_t head_bytes = 0;  // what comes after is the client's first bytes to the service
   std::string_view problem{};
