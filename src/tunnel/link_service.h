@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -83,8 +84,7 @@ struct LinkOptions {
   Duration write_timeout = std::chrono::seconds(10);  // a peer that reads nothing that long is dead
 };
 
-// A handshake that succeeded: who is there, and the connection.
-struct SecureConnection;
+struct SecureConnection;  // secure_connection_service.h
 
 class Link {
  public:
@@ -123,8 +123,11 @@ class Link {
   const Session& session() const;
   void set_keepalive(Duration interval, uint32_t misses);
 
+  const SecureConnection& connection() const;
+
  private:
-  // The implementation's.
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace holdfast::tunnel
