@@ -10,10 +10,10 @@ namespace holdfast::ingress {
 
 struct IngressOptions {
   size_t max_connections = 50'000;  // of all listeners; further ones are closed as they come
-  size_t max_connections_per_address = 2'000;
+  size_t max_connections_per_address = 20'000;
   // Those that have not yet said what they want: handshakes and heads under way.
   size_t max_waiting = 4'096;
-  size_t max_waiting_per_address = 64;
+  size_t max_waiting_per_address = 1'024;
   Duration head_timeout = std::chrono::seconds(10);  // TLS handshake and head together
   Duration dial_timeout = std::chrono::seconds(15);  // above the dialer's own
   // A client that sends no more while its stream is being opened may only have nothing to say: that

@@ -66,7 +66,8 @@ class IngressService {
 
   // Takes what waits in the backlogs, then closes the listeners. Connections go on.
   void stop_listening();
-  // Ends the listeners and whoever has not reached a service yet; streams are the dialer's.
+  // Ends the listeners, whoever has not reached a service yet, and all of the public port; streams
+  // of the others are the dialer's.
   asio::awaitable<void> stop();
 
   size_t connection_count() const;  // with those that are streams now
