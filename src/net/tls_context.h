@@ -56,6 +56,10 @@ class TlsContext {
 
  private:
   TlsContext() = default;
+  static Result<std::shared_ptr<TlsContext>> make_server(  // tidy: shared, const when it is made
+      const std::string& certificate_chain_pem, const std::string& private_key_pem);
+  static Result<std::shared_ptr<TlsContext>> make_dialler(  // tidy: shared, const when it is made
+      const TlsClientOptions& options);
   std::unique_ptr<SSL, Free> open_on(int socket) const;
 
   std::unique_ptr<BIO_METHOD, Free> socket_method_;

@@ -71,9 +71,11 @@ class LinkBuffers {
   LinkBuffers();
   std::span<char> in() { return in_; }
   std::span<char> out() { return out_; }
+  std::vector<Event>& events() { return events_; }
 
  private:
   std::vector<char> in_, out_;
+  std::vector<Event> events_;  // what the bytes in in_ mean
 };
 
 struct LinkOptions {

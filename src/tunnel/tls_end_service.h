@@ -30,8 +30,11 @@ class StreamPump {
   // Copies until both directions have ended or the stream or the connection broke; closes the
   // connection. Cancelling it breaks the stream.
   asio::awaitable<void> run();
+  // The connection, for its owner to answer the client itself if no link took the end.
+  net::HttpStream& stream();
 
  private:
+  asio::awaitable<void> breaking(asio::awaitable<Status> half);
   class State;
   class End;
   std::shared_ptr<State> state_;  // tidy: shared, pump and end may go in either order
