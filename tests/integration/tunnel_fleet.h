@@ -156,6 +156,11 @@ class TunnelFleet {
     until([&result] { return result.has_value(); }, std::chrono::seconds(60));
     return *std::move(result);
   }
+  asio::any_io_executor executor() { return loop_.get_executor(); }
+  // From now on no agent answers.
+  void silence_agents() {
+    for (RawAgent& agent : agents_) agent.set_answer(RawAgent::Answer::Silence);
+  }
   void spawn(asio::awaitable<void> task) { tasks_.spawn(std::move(task)); }
   void stop(Member& proxy);
 
