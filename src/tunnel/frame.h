@@ -15,15 +15,28 @@
 
 namespace holdfast::tunnel {
 
-using StreamId = uint32_t;  // 0: the tunnel itself
+// 0: the tunnel itself. Else a slot, which the opener takes from those that are free, and how often
+// that slot was used, so that frames of its last stream are not taken for those of the next.
+using StreamId = uint32_t;
+
+inline constexpr uint32_t kMaxSlots = 1 << 16;
+constexpr uint32_t slot_of(StreamId stream) {
+  return stream & (kMaxSlots - 1);
+}
+constexpr uint16_t use_of(StreamId stream) {
+  return static_cast<uint16_t>(stream >> 16);
+}
+constexpr StreamId stream_id(uint32_t slot, uint16_t use) {
+  return (StreamId{use} << 16) | slot;
+}
 
 enum class FrameType : uint8_t {
-  Data = 0,
-  Window = 1,  // u32: this many more bytes may be sent
+  Data = 0,    // at least one byte
+  Window = 1,  // u32: this many more bytes may be sent; not 0
   End = 2,     // no more bytes in this direction
   Reset = 3,   // u32 code, text: the stream is over, both ways
-  Open = 4,    // OpenStream; from the opener only
-  Accept = 5,  // the stream is open; from the acceptor only
+  Open = 4,    // u32 window, OpenStream; from the opener only
+  Accept = 5,  // u32 window: the stream is open; from the acceptor only
   Ping = 6,    // u64, echoed
   Pong = 7,
   Message = 8,  // TunnelMessage; stream 0
@@ -33,7 +46,7 @@ enum class FrameType : uint8_t {
 inline constexpr size_t kFrameHeaderBytes = 8;
 // A full frame is one TLS record.
 inline constexpr size_t kMaxDataBytes = 16'384 - kFrameHeaderBytes;
-inline constexpr size_t kMaxOpenBytes = 4'096;
+inline constexpr size_t kMaxOpenBytes = 4'096;  // besides the window
 inline constexpr size_t kMaxMessageBytes = 65'536;
 inline constexpr size_t kMaxTextBytes = 512;  // of a reset or a goodbye
 
@@ -45,7 +58,14 @@ struct FrameHeader {
 };
 
 void encode_header(const FrameHeader& header, std::span<char, kFrameHeaderBytes> into);
-// Absent if the type is unknown or the length more than the type allows.
+// Absent if the type is unknown, the length not one of the type's, or the stream 0 where there must
+// be one or the other way round.
 std::optional<FrameHeader> decode_header(std::span<const char, kFrameHeaderBytes> bytes);
+
+void encode_u32(uint32_t number, std::span<char, 4> into);
+void encode_u64(uint64_t number, std::span<char, 8> into);
+// Of the first bytes. Requires: that many.
+uint32_t decode_u32(std::string_view bytes);
+uint64_t decode_u64(std::string_view bytes);
 
 }  // namespace holdfast::tunnel
