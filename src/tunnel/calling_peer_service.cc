@@ -1,0 +1,134 @@
+// The dialled side of peer_link_service.h.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/reason.h"
+#include "tunnel/peer_link_service.h"
+#include "tunnel/relay_end_service.h"
+
+namespace holdfast::tunnel {
+namespace {
+
+// Of a Holding: leaves room for what stands around it in its frame.
+constexpr size_t kMaxHoldingBytes = kMaxMessageBytes - 1'024;
+
+}  // namespace
+
+CallingPeer::CallingPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> connection,
+                         Uses uses, Time hello_by)
+    : shared_(shared),
+      uses_(std::move(uses)),
+      who_(connection->peer),
+      hello_by_(hello_by),
+      relays_(shared.parts.loop),
+      link_({.loop = shared.parts.loop,
+             .clock = shared.parts.clock,
+             .buffers = shared.parts.buffers,
+             .owner = *this},
+            std::move(connection), shared.link_options(Side::Acceptor)) {}
+
+asio::awaitable<Status> CallingPeer::run() {
+  Status why = co_await link_.run();
+  co_await relays_.join();
+  co_return why;
+}
+
+// What does not fit now is told at the next occasion, from the same place.
+void CallingPeer::send_holding() {
+  while (welcomed_) {
+    const TunnelTable::Cursor before = told_;
+    const std::optional<v1::Holding> holding = shared_.table.next_holding(told_, kMaxHoldingBytes);
+    if (!holding) return;
+    v1::TunnelMessage message;
+    *message.mutable_holding() = *holding;
+    if (!link_.send(message.SerializeAsString()).ok()) {
+      told_ = before;
+      return;
+    }
+    shared_.counts.holding_sent += 1;
+  }
+}
+
+void CallingPeer::advise(std::string_view code, std::string_view reason, Duration closes_in) {
+  // A peer that does not read learns it from the refusals.
+  if (welcomed_) link_.send(tunnel::advice(code, reason, closes_in)).IgnoreError();
+}
+
+void CallingPeer::on_tick(Time now) {
+  if (greeted_ || now < hello_by_) return;
+  greeted_ = true;
+  link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2131", "no hello in time"));
+}
+
+Status CallingPeer::on_message(Link& /*link*/, std::string_view payload) {
+  if (std::exchange(greeted_, true)) return absl::OkStatus();  // a newer peer's words
+  const GreetingRules rules = shared_.rules(identity::Role::Proxy);
+  Status fits = check_caller(who_, rules);
+  if (fits.ok()) fits = read_hello(payload, who_, rules).status();
+  if (fits.ok() && who_.name == shared_.options.name) {
+    fits = coded(absl::StatusCode::kPermissionDenied, "HF2132",
+                 fmt::format("another proxy is called {}, too", who_.name));
+  }
+  if (!fits.ok()) {
+    refuse(fits);
+    return absl::OkStatus();
+  }
+  TRY_OK(link_.send(shared_.welcome()));
+  welcomed_ = true;
+  uses_.welcomed(*this);
+  send_holding();
+  return absl::OkStatus();
+}
+
+void CallingPeer::refuse(const Status& why) {
+  shared_.counts.refused_peers[std::string(split_reason(why).code)] += 1;
+  log::warn("a peer was refused", {{"who", identity::to_string(who_)},
+                                   {"why", split_reason(why).message},
+                                   {"code", split_reason(why).code}});
+  if (const Status sent = link_.send(refusal(why, Duration::zero())); !sent.ok()) link_.close(sent);
+  link_.say_goodbye("refused");
+}
+
+void CallingPeer::on_goodbye(Link& /*link*/, std::string_view /*why*/) {}
+
+void CallingPeer::refuse_stream(StreamId stream, ResetCode code, std::string_view why) {
+  shared_.counts.relays_refused[std::string(to_string(code))] += 1;
+  link_.reset(stream, code, why);
+}
+
+void CallingPeer::on_open(Link& /*link*/, StreamId stream, std::string_view payload) {
+  v1::OpenStream wanted;
+  if (!welcomed_ || !wanted.ParseFromArray(payload.data(), static_cast<int>(payload.size())) ||
+      wanted.agent().empty()) {
+    return refuse_stream(stream, ResetCode::NotAllowed, "no agent is named");
+  }
+  if (shared_.refuse_relays) return refuse_stream(stream, ResetCode::Draining, "draining");
+  if (shared_.relays >= shared_.options.streams_of_peers) {
+    return refuse_stream(stream, ResetCode::Limit, "too many streams of peers");
+  }
+  relays_.spawn(relay(stream, std::move(wanted)));
+}
+
+asio::awaitable<void> CallingPeer::relay(StreamId stream, v1::OpenStream wanted) {
+  // Only a tunnel of our own: a stream makes one hop.
+  const std::optional<TunnelId> id = shared_.table.select(wanted.agent());
+  HeldTunnel* tunnel = id ? uses_.find(*id) : nullptr;
+  if (tunnel == nullptr) {
+    refuse_stream(stream, ResetCode::NotExposed, "the agent has no tunnel here");
+    co_return;
+  }
+  RelayPair pair = make_relay([&shared = shared_](const EndReport&) { shared.relays -= 1; });
+  shared_.relays += 1;
+  const Status opened =
+      co_await tunnel->open(std::move(wanted), pair.first, shared_.options.open_timeout);
+  if (!opened.ok()) {
+    refuse_stream(stream, reset_code_of(opened), std::string(opened.message()));
+    co_return;
+  }
+  shared_.counts.relayed += 1;
+  link_.accept(stream, std::move(pair.second));
+}
+
+}  // namespace holdfast::tunnel

@@ -1,0 +1,172 @@
+#include "tunnel/drain_service.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "base/log.h"
+#include "base/reason.h"
+#include "net/within.h"
+
+namespace holdfast::tunnel {
+namespace {
+
+constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+constexpr Duration kLongestTurn = std::chrono::milliseconds(100);
+// For the goodbyes to be said and heard; then connections are closed.
+constexpr Duration kGoodbye = std::chrono::seconds(1);
+constexpr std::string_view kCode = "HF2110";
+constexpr std::string_view kReason = "the proxy is draining";
+
+asio::awaitable<Status> finished(asio::awaitable<void> task) {
+  co_await std::move(task);
+  co_return absl::OkStatus();
+}
+
+}  // namespace
+
+DrainService::DrainService(Parts parts, Asks asks)
+    : parts_(parts),
+      asks_(std::move(asks)),
+      turn_(parts.shared.parts.loop),
+      end_(parts.shared.parts.loop, asio::steady_timer::time_point::max()),
+      tasks_(parts.shared.parts.loop) {}
+
+asio::awaitable<void> DrainService::drain() {
+  begin();
+  while (!over_ && !stopping_) co_await end_.async_wait(kAsValue);
+}
+
+void DrainService::hurry() {
+  begin();
+  parts_.shared.drain.hurry(parts_.shared.parts.clock.now());
+  wake();
+}
+
+void DrainService::begin() {
+  if (stopping_ || std::exchange(begun_, true)) return;
+  ProxyShared& shared = parts_.shared;
+  since_ = shared.parts.clock.wall_now();
+  shared.counts.drains += 1;
+  shared.drain.begin(shared.table.tunnels(), shared.parts.clock.now());
+  log::info("draining", {{"tunnels", shared.table.tunnel_count()}, {"streams", shared.streams}});
+  tasks_.spawn(run());
+}
+
+asio::awaitable<void> DrainService::stop() {
+  stopping_ = true;
+  wake();
+  co_await tasks_.join();
+  end_.cancel();
+}
+
+DrainLoad DrainService::load() const {
+  const ProxyShared& shared = parts_.shared;
+  return {.streams = shared.streams + shared.dialing + (closing_ingress_ ? 1 : 0),
+          .tunnels = shared.table.tunnel_count()};
+}
+
+asio::awaitable<void> DrainService::run() {
+  ProxyShared& shared = parts_.shared;
+  while (!over_ && !stopping_) {
+    std::vector<DrainStep> steps = shared.drain.on_tick(load(), shared.parts.clock.now());
+    for (DrainStep& step : steps) {
+      over_ = co_await carry_out(step);
+    }
+    if (over_) break;
+    const Time now = shared.parts.clock.now();
+    const std::optional<Time> due = shared.drain.next_deadline();
+    const Duration wait =
+        due ? std::max(*due - now, Duration(std::chrono::milliseconds(1))) : Duration(kLongestTurn);
+    turn_.expires_after(std::min(wait, kLongestTurn));
+    co_await turn_.async_wait(kAsValue);
+  }
+  end_.cancel();
+}
+
+asio::awaitable<bool> DrainService::carry_out(DrainStep step) {
+  if (std::holds_alternative<Deregister>(step)) tasks_.spawn(announce());
+  if (std::holds_alternative<TellOthers>(step)) tell_others();
+  if (std::holds_alternative<StopListening>(step)) {
+    closing_ingress_ = true;
+    tasks_.spawn(close_ingress());
+  }
+  if (const auto* advise = std::get_if<AdviseTunnel>(&step)) {
+    HeldTunnel* tunnel = parts_.tunnels.find(advise->tunnel);
+    if (tunnel != nullptr) tunnel->advise(kCode, kReason, advise->closes_in);
+  }
+  const auto* close = std::get_if<CloseAll>(&step);
+  if (close == nullptr) co_return false;
+  co_await close_all(close->in_time);
+  co_return true;
+}
+
+// Never holds the rest up: the plan goes on by itself when it takes too long.
+asio::awaitable<void> DrainService::announce() {
+  if (asks_.announce) {
+    const Status announced = co_await net::within(
+        parts_.shared.options.drain.deregister_within, finished(asks_.announce()),
+        coded(absl::StatusCode::kDeadlineExceeded, "HF2134", "not in time"));
+    if (!announced.ok()) {
+      log::warn("draining without the controllers' knowing", {{"code", "HF2134"}});
+    }
+  }
+  parts_.shared.drain.deregistered(parts_.shared.parts.clock.now());
+  wake();
+}
+
+void DrainService::tell_others() {
+  ProxyShared& shared = parts_.shared;
+  shared.refuse_tunnels = true;
+  shared.tell_self();
+  parts_.tunnels.send_discovery(shared.parts.clock.now());
+  const std::optional<Time> deadline = shared.drain.deadline();
+  parts_.peers.advise(deadline ? *deadline - shared.parts.clock.now() : Duration::zero());
+}
+
+asio::awaitable<void> DrainService::close_ingress() {
+  if (asks_.close_ingress) co_await asks_.close_ingress();
+  parts_.shared.refuse_relays = true;
+  closing_ingress_ = false;
+  wake();
+}
+
+asio::awaitable<void> DrainService::close_all(bool in_time) {
+  ProxyShared& shared = parts_.shared;
+  shared.refuse_relays = true;
+  cut_ = shared.streams;
+  shared.counts.cut_streams += cut_;
+  const Status why = coded(absl::StatusCode::kUnavailable, "HF2112", "the proxy has drained");
+  parts_.tunnels.for_each([](HeldTunnel& tunnel) { tunnel.say_goodbye("the proxy leaves"); });
+  parts_.peers.say_goodbye();
+  const Time end = shared.parts.clock.now() + (in_time ? kGoodbye : Duration::zero());
+  while (!stopping_ && shared.parts.clock.now() < end &&
+         parts_.tunnels.size() + parts_.peers.link_count() > 0) {
+    const bool waited = co_await net::pause(std::chrono::milliseconds(5));
+    if (!waited) break;
+  }
+  parts_.tunnels.for_each([&why](HeldTunnel& tunnel) { tunnel.close(why); });
+  parts_.peers.close(why);
+  log::info("drained", {{"cut", cut_}});
+}
+
+DrainProgress DrainService::progress() const {
+  const ProxyShared& shared = parts_.shared;
+  DrainProgress progress{.phase = shared.drain.phase(),
+                         .since = since_,
+                         .tunnels = shared.table.tunnel_count(),
+                         .advised = shared.drain.advised(),
+                         .streams = shared.streams,
+                         .cut = cut_};
+  if (const std::optional<Time> deadline = shared.drain.deadline()) {
+    const Duration left = *deadline - shared.parts.clock.now();
+    progress.deadline =
+        shared.parts.clock.wall_now() + std::chrono::duration_cast<WallTime::duration>(left);
+  }
+  return progress;
+}
+
+}  // namespace holdfast::tunnel

@@ -1,0 +1,78 @@
+// The other proxies: keeps a link to each that the cache lists, and takes theirs.
+//
+//   set_proxies() ─► one task each: dial ─► hello ─► DialledPeer ─► over ─► backoff ─► dial ...
+//   listener ─► secure_accept ─► CallingPeer
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/backoff.h"
+#include "net/task_group.h"
+#include "tunnel/listener_service.h"
+#include "tunnel/peer_link_service.h"
+#include "tunnel/proxy_shared_service.h"
+
+namespace holdfast::tunnel {
+
+class PeerService {
+ public:
+  // `shared` outlives it; `find` gives the tunnel that streams of peers are served from.
+  PeerService(ProxyShared& shared, std::function<HeldTunnel*(TunnelId)> find);
+  ~PeerService();
+
+  Result<std::string> listen() { return listener_.listen(shared_.options.peer_listen); }
+  void start();
+  asio::awaitable<void> stop();
+
+  // All that the cache has. Those that are gone from it are not dialled again; links that live
+  // are kept.
+  void set_proxies(const std::vector<ListedProxy>& proxies);
+
+  // As Link::open(); kUnavailable if there is no link. `wanted` names the agent.
+  asio::awaitable<Status> open(std::string_view peer, const v1::OpenStream& wanted,
+                               std::unique_ptr<StreamEnd>& end, Duration timeout);
+  void on_tick(Time now);
+  void send_holding();
+  void set_keepalive(Duration interval, uint32_t misses);
+  // For a drain: tells peers that this proxy leaves.
+  void advise(Duration closes_in);
+  void say_goodbye();
+  void close(const Status& why);
+
+  std::vector<PeerStatus> describe() const;
+  // Links, dialled and taken.
+  size_t link_count() const;
+  bool is_linked(std::string_view peer) const;
+
+ private:
+  struct Peer;
+
+  asio::awaitable<void> keep(Peer& peer);
+  asio::awaitable<Status> converse(Peer& peer);
+  asio::awaitable<void> accept();
+  asio::awaitable<void> serve(net::StreamSocket socket);
+  void list(const ListedProxy& listed, Time now);
+  void tell_discovery(const Peer& peer, Time now);
+  void replace_older(CallingPeer& newest);
+
+  ProxyShared& shared_;
+  std::function<HeldTunnel*(TunnelId)> find_;
+  Listener listener_;
+  std::map<std::string, std::unique_ptr<Peer>, std::less<>> peers_;
+  std::unordered_set<CallingPeer*> calling_;
+  size_t handshakes_ = 0;
+  bool started_ = false;
+  bool stopping_ = false;
+  net::TaskGroup tasks_;
+};
+
+}  // namespace holdfast::tunnel

@@ -1,0 +1,122 @@
+#include "tunnel/proxy_metrics_service.h"
+
+namespace holdfast::tunnel {
+
+void ProxyMetrics::count(const metrics::Description& description, const metrics::Labels& labels,
+                         uint64_t total) {
+  metrics::Counter counter = registry_.counter(description).with(labels);
+  const double more = static_cast<double>(total) - counter.value();
+  if (more > 0) counter.add(more);
+}
+
+void ProxyMetrics::count_each(const metrics::Description& description, const std::string& label,
+                              const std::map<std::string, uint64_t>& totals) {
+  for (const auto& [value, total] : totals) count(description, {{label, value}}, total);
+}
+
+void ProxyMetrics::set(const metrics::Description& description, double value) {
+  registry_.gauge(description).with().set(value);
+}
+
+void ProxyMetrics::show_tunnels(const ProxyShared& shared) {
+  const TunnelTableStats& stats = shared.table.stats();
+  set({"holdfast_tunnel_agent_tunnels", "Tunnels of agents that this proxy holds."},
+      static_cast<double>(shared.table.tunnel_count()));
+  set({"holdfast_tunnel_agents", "Agents that it can reach by tunnels of its own."},
+      static_cast<double>(shared.table.agent_count()));
+  set({"holdfast_tunnel_streams", "Connections that run through tunnels and peers."},
+      static_cast<double>(shared.streams));
+  count({"holdfast_tunnel_welcomed_total", "Tunnels that were made."}, {}, stats.added);
+  const metrics::Description ended{"holdfast_tunnel_ended_total", "Tunnels that ended."};
+  count(ended, {{"how", "lost"}}, shared.counts.tunnels_lost);
+  count(ended, {{"how", "goodbye"}}, shared.counts.tunnels_left);
+  count_each({"holdfast_tunnel_refused_total", "Tunnels refused after their hello."}, "code",
+             shared.counts.refused_tunnels);
+  count({"holdfast_tunnel_invalidated_total", "Tunnels found silent."}, {}, stats.invalidated);
+  count({"holdfast_tunnel_revived_total", "Silent tunnels heard from again."}, {}, stats.revived);
+  count({"holdfast_tunnel_last_resort_total", "Streams that were tried on a silent tunnel."}, {},
+        stats.last_resort);
+}
+
+void ProxyMetrics::show_admission(const Admission& admission) {
+  const AdmissionStats& stats = admission.stats();
+  set({"holdfast_tunnel_handshakes", "Handshakes that run."},
+      static_cast<double>(admission.handshakes()));
+  set({"holdfast_tunnel_waiting", "Connections that wait for their handshake."},
+      static_cast<double>(admission.waiting()));
+  const metrics::Description outcomes{"holdfast_tunnel_admissions_total",
+                                      "Connections to the tunnel listener, by outcome."};
+  count(outcomes, {{"outcome", "admitted"}}, stats.admitted);
+  count(outcomes, {{"outcome", "refused"}}, stats.refused);
+  count(outcomes, {{"outcome", "dropped"}}, stats.dropped);
+  count(outcomes, {{"outcome", "failed"}}, stats.failed);
+}
+
+void ProxyMetrics::show_dials(const ProxyCounts& counts) {
+  count_each({"holdfast_tunnel_dials_total",
+              "Connections to services: by own tunnels, by peers, or why not."},
+             "outcome", counts.dials);
+  count({"holdfast_tunnel_retries_total", "Agents that did not take a connection."}, {},
+        counts.retried);
+  count({"holdfast_tunnel_no_descriptors_total", "Times nothing could be accepted."}, {},
+        counts.no_descriptors);
+  count({"holdfast_tunnel_failed_handshakes_total", "Connections without a good hello."}, {},
+        counts.failed_handshakes);
+}
+
+void ProxyMetrics::show_discovery(const ProxyShared& shared) {
+  count({"holdfast_tunnel_discovery_sent_total", "Messages to agents about proxies."}, {},
+        shared.counts.discovery_sent);
+  count({"holdfast_tunnel_discovery_dropped_total", "The same, not sent: the agent reads slowly."},
+        {}, shared.counts.discovery_dropped);
+  count({"holdfast_tunnel_discovery_heard_total", "Times a proxy was heard from."}, {},
+        shared.discovery.stats().heard);
+  count({"holdfast_tunnel_discovery_refused_total", "Proxies beyond what is kept."}, {},
+        shared.discovery.stats().refused);
+  count_each({"holdfast_tunnel_advised_total", "Tunnels advised to move."}, "code",
+             shared.counts.advised);
+}
+
+void ProxyMetrics::show_peers(const ProxyShared& shared, size_t peer_links) {
+  const ProxyCounts& counts = shared.counts;
+  set({"holdfast_peer_links", "Links with other proxies, dialled and taken."},
+      static_cast<double>(peer_links));
+  set({"holdfast_peer_held_agents", "Agents that peers say they hold."},
+      static_cast<double>(shared.peers.entry_count()));
+  set({"holdfast_peer_relays", "Streams of peers that are carried on to agents."},
+      static_cast<double>(shared.relays));
+  count({"holdfast_peer_connected_total", "Links made to peers."}, {}, counts.peers_connected);
+  count({"holdfast_peer_lost_total", "Links to peers that ended."}, {}, counts.peers_lost);
+  count({"holdfast_peer_failed_dials_total", "Tries to reach a peer that failed."}, {},
+        counts.peer_dials_failed);
+  count({"holdfast_peer_forgotten_total", "Peers that stayed away beyond the grace."}, {},
+        shared.peers.stats().forgotten);
+  count({"holdfast_peer_dropped_agents_total", "Agents of peers beyond what is kept."}, {},
+        shared.peers.stats().dropped_agents);
+  count({"holdfast_peer_relayed_total", "Streams of peers that were taken."}, {}, counts.relayed);
+  count({"holdfast_peer_holding_sent_total", "Messages to peers about agents."}, {},
+        counts.holding_sent);
+  count_each({"holdfast_peer_refused_total", "Peers refused."}, "code", counts.refused_peers);
+  count_each({"holdfast_peer_refused_relays_total", "Streams of peers that were refused."}, "why",
+             counts.relays_refused);
+}
+
+void ProxyMetrics::show_drain(const ProxyShared& shared) {
+  set({"holdfast_tunnel_drain_phase",
+       "0 running, 1 deregistering, 2 advising, 3 waiting, 4 closed."},
+      static_cast<double>(shared.drain.phase()));
+  count({"holdfast_tunnel_drain_cut_total", "Streams that ran at a drain's deadline."}, {},
+        shared.counts.cut_streams);
+}
+
+void ProxyMetrics::update(const ProxyShared& shared, const Admission& admission,
+                          size_t peer_links) {
+  show_tunnels(shared);
+  show_admission(admission);
+  show_dials(shared.counts);
+  show_discovery(shared);
+  show_peers(shared, peer_links);
+  show_drain(shared);
+}
+
+}  // namespace holdfast::tunnel

@@ -1,0 +1,36 @@
+// What a proxy's tunnels count, as metrics; brought up to date when someone asks for them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "metrics/metrics.h"
+#include "tunnel/admission.h"
+#include "tunnel/proxy_shared_service.h"
+
+namespace holdfast::tunnel {
+
+class ProxyMetrics {
+ public:
+  explicit ProxyMetrics(metrics::Registry& registry) : registry_(registry) {}
+
+  void update(const ProxyShared& shared, const Admission& admission, size_t peer_links);
+
+ private:
+  void count(const metrics::Description& description, const metrics::Labels& labels,
+             uint64_t total);
+  void count_each(const metrics::Description& description, const std::string& label,
+                  const std::map<std::string, uint64_t>& totals);
+  void set(const metrics::Description& description, double value);
+  void show_tunnels(const ProxyShared& shared);
+  void show_admission(const Admission& admission);
+  void show_dials(const ProxyCounts& counts);
+  void show_discovery(const ProxyShared& shared);
+  void show_peers(const ProxyShared& shared, size_t peer_links);
+  void show_drain(const ProxyShared& shared);
+
+  metrics::Registry& registry_;
+};
+
+}  // namespace holdfast::tunnel

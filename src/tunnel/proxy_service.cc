@@ -1,0 +1,288 @@
+#include "tunnel/proxy_service.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/reason.h"
+#include "net/task_group.h"
+#include "net/within.h"
+#include "resource/proto_time.h"
+#include "tunnel/drain_service.h"
+#include "tunnel/peer_service.h"
+#include "tunnel/proxy_metrics_service.h"
+#include "tunnel/proxy_shared_service.h"
+#include "tunnel/tunnel_server.h"
+
+namespace holdfast::tunnel {
+namespace {
+
+constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+// What only time does is done this often; what happens is passed on within the shorter one.
+constexpr Duration kTick = std::chrono::milliseconds(250);
+constexpr Duration kBatch = std::chrono::milliseconds(5);
+constexpr Duration kLeastKeepalive = std::chrono::milliseconds(100);
+constexpr uint32_t kMostMisses = 100;
+constexpr int kSilentToClose = 3;  // times the silence that makes a tunnel invalid
+
+// "10.0.0.7:7444" with the host that others are to use.
+std::string advertised(const std::string& host, const std::string& bound) {
+  return host.empty() ? bound : host + bound.substr(bound.rfind(':'));
+}
+
+v1::OpenStream open_stream(const Wanted& wanted) {
+  v1::OpenStream open;
+  open.set_service(wanted.service);
+  open.set_port(wanted.port);
+  open.set_client(wanted.client);
+  open.set_user(wanted.user);
+  return open;
+}
+
+route::Labels selector_of(const v1::Service& service) {
+  return {service.agent_selector().begin(), service.agent_selector().end()};
+}
+
+}  // namespace
+
+struct ProxyService::State {
+  State(Parts parts, ProxyOptions options, Asks asks_of)
+      : shared({.loop = parts.loop, .clock = parts.clock, .buffers = parts.buffers},
+               std::move(options)),
+        asks(std::move(asks_of)),
+        metrics(parts.registry),
+        tunnels(shared),
+        peers(shared, [this](TunnelId id) { return tunnels.find(id); }),
+        drain({.shared = shared, .tunnels = tunnels, .peers = peers},
+              {.announce = asks.announce_draining, .close_ingress = asks.close_ingress}),
+        turn(parts.loop),
+        tasks(parts.loop) {
+    shared.wake = [this] {
+      turn.cancel();
+      drain.wake();
+    };
+  }
+
+  asio::awaitable<void> run();
+  void tick(Time now);
+  void advise_periodically(Time now);
+  asio::awaitable<Status> try_one(const route::Choice& choice, v1::OpenStream open,
+                                  std::unique_ptr<StreamEnd>& end, Duration timeout);
+  asio::awaitable<Result<Reached>> try_all(const std::vector<route::Choice>& choices,
+                                           const Wanted& wanted, std::unique_ptr<StreamEnd>& end);
+
+  ProxyShared shared;
+  Asks asks;
+  ProxyMetrics metrics;
+  TunnelServer tunnels;
+  PeerService peers;
+  DrainService drain;
+  bool stopping = false;
+  asio::steady_timer turn;
+  net::TaskGroup tasks;
+};
+
+ProxyService::ProxyService(Parts parts, ProxyOptions options, Asks asks)
+    : state_(std::make_unique<State>(std::move(parts), std::move(options), std::move(asks))) {}
+
+ProxyService::~ProxyService() = default;
+
+Result<ProxyService::Addresses> ProxyService::listen() {
+  ProxyShared& shared = state_->shared;
+  if (shared.tunnel_tls == nullptr) {
+    return absl::FailedPreconditionError("a proxy needs its identity before it listens");
+  }
+  TRY(const std::string tunnel, state_->tunnels.listen());
+  shared.tunnel_address = advertised(shared.options.advertise_host, tunnel);
+  if (!shared.options.peer_listen.empty()) {
+    TRY(const std::string peer, state_->peers.listen());
+    shared.peer_address = advertised(shared.options.advertise_host, peer);
+  }
+  shared.tell_self();
+  return Addresses{.tunnel = shared.tunnel_address, .peer = shared.peer_address};
+}
+
+void ProxyService::start() {
+  state_->tunnels.start();
+  state_->peers.start();
+  state_->tasks.spawn(state_->run());
+}
+
+Status ProxyService::set_identity(const ProxyIdentity& identity) {
+  return state_->shared.set_identity(identity);
+}
+
+void ProxyService::set_proxies(const std::vector<ListedProxy>& proxies) {
+  state_->peers.set_proxies(proxies);
+}
+
+void ProxyService::set_settings(const v1::NetworkingConfig& settings) {
+  ProxyShared& shared = state_->shared;
+  const SessionOptions defaults = shared.options.link.session;
+  const Duration asked = resource::to_duration(settings.keepalive_interval());
+  const Duration interval =
+      asked > Duration::zero() ? std::max(asked, kLeastKeepalive) : Duration(defaults.keepalive);
+  const uint32_t misses = settings.keepalive_misses() > 0
+                              ? std::min(settings.keepalive_misses(), kMostMisses)
+                              : defaults.misses;
+  if (interval != shared.session.keepalive || misses != shared.session.misses) {
+    shared.session.keepalive = interval;
+    shared.session.misses = misses;
+    shared.table.set_silence(interval * misses, interval * misses * kSilentToClose);
+    state_->tunnels.for_each([&](HeldTunnel& tunnel) { tunnel.set_keepalive(interval, misses); });
+    state_->peers.set_keepalive(interval, misses);
+  }
+  const Duration reconnect = resource::to_duration(settings.tunnel_reconnect_interval());
+  std::optional<Duration> wanted;
+  if (reconnect > Duration::zero()) wanted = reconnect;
+  if (std::exchange(state_->shared.reconnect, wanted) == wanted) return;
+  shared.periodic.set_interval(wanted, shared.table.tunnels(), shared.parts.clock.now());
+}
+
+asio::awaitable<Result<Reached>> ProxyService::dial(const Wanted& wanted,
+                                                    std::unique_ptr<StreamEnd>& end) {
+  ProxyShared& shared = state_->shared;
+  const std::optional<v1::Service> service = state_->asks.service(wanted.service);
+  if (!service) {
+    shared.counts.dials["HF2201"] += 1;
+    co_return coded(absl::StatusCode::kNotFound, "HF2201",
+                    fmt::format("there is no service {}", wanted.service));
+  }
+  const std::vector<route::Choice> choices =
+      shared.routes.choose(wanted.service, selector_of(*service), shared.options.dial_candidates);
+  shared.dialing += 1;
+  Result<Reached> reached = co_await state_->try_all(choices, wanted, end);
+  shared.dialing -= 1;
+  if (!reached.ok()) shared.counts.dials[std::string(split_reason(reached.status()).code)] += 1;
+  co_return reached;
+}
+
+asio::awaitable<Result<Reached>> ProxyService::State::try_all(
+    const std::vector<route::Choice>& choices, const Wanted& wanted,
+    std::unique_ptr<StreamEnd>& end) {
+  if (choices.empty()) {
+    co_return coded(absl::StatusCode::kUnavailable, "HF2202",
+                    fmt::format("no agent carries {} now", wanted.service));
+  }
+  const Time deadline = shared.parts.clock.now() + shared.options.dial_timeout;
+  std::string refusals;
+  for (const route::Choice& choice : choices) {
+    const Duration left = deadline - shared.parts.clock.now();
+    if (left <= Duration::zero()) break;
+    const Status tried = co_await try_one(choice, open_stream(wanted), end,
+                                          std::min(left, shared.options.open_timeout));
+    if (tried.ok()) {
+      shared.counts.dials[choice.via.empty() ? "own" : "peer"] += 1;
+      co_return Reached{.agent = choice.agent, .zone = choice.zone, .via = choice.via};
+    }
+    const bool unwanted = co_await net::is_cancelled();
+    if (unwanted) co_return absl::CancelledError("no longer wanted");
+    shared.counts.retried += 1;
+    refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", choice.agent,
+                            std::string(tried.message()));
+  }
+  if (shared.parts.clock.now() >= deadline) {
+    co_return coded(absl::StatusCode::kDeadlineExceeded, "HF2204",
+                    fmt::format("no agent answered in time for {} ({})", wanted.service, refusals));
+  }
+  co_return coded(absl::StatusCode::kUnavailable, "HF2203",
+                  fmt::format("agents refused {} ({})", wanted.service, refusals));
+}
+
+asio::awaitable<Status> ProxyService::State::try_one(const route::Choice& choice,
+                                                     v1::OpenStream open,
+                                                     std::unique_ptr<StreamEnd>& end,
+                                                     Duration timeout) {
+  if (!choice.via.empty()) {
+    open.set_agent(choice.agent);
+    co_return co_await peers.open(choice.via, open, end, timeout);
+  }
+  const std::optional<TunnelId> id = shared.table.select(choice.agent);
+  HeldTunnel* tunnel = id ? tunnels.find(*id) : nullptr;
+  if (tunnel == nullptr) co_return absl::UnavailableError("its tunnel is gone");
+  co_return co_await tunnel->open(std::move(open), end, timeout);
+}
+
+// What happened goes out a moment later, with what happens in that moment.
+asio::awaitable<void> ProxyService::State::run() {
+  Time next_tick = shared.parts.clock.now();
+  while (!stopping) {
+    const Time now = shared.parts.clock.now();
+    if (now >= next_tick) {
+      tick(now);
+      next_tick = now + kTick;
+    }
+    peers.send_holding();
+    turn.expires_after(next_tick - now);
+    co_await turn.async_wait(kAsValue);
+    const bool waited = co_await net::pause(kBatch);
+    if (!waited) co_return;
+  }
+}
+
+void ProxyService::State::tick(Time now) {
+  tunnels.on_tick(now);
+  peers.on_tick(now);
+  if (now >= shared.discovery.next_deadline()) shared.discovery.on_tick(now);
+  tunnels.send_discovery(now);
+  advise_periodically(now);
+}
+
+void ProxyService::State::advise_periodically(Time now) {
+  if (shared.drain.is_draining()) return;
+  for (const TunnelId id : shared.periodic.take_due(now)) {
+    HeldTunnel* tunnel = tunnels.find(id);
+    if (tunnel != nullptr) tunnel->advise("HF2111", "to even out the load", Duration::zero());
+  }
+}
+
+asio::awaitable<void> ProxyService::drain() {
+  return state_->drain.drain();
+}
+
+void ProxyService::drain_now() {
+  state_->drain.hurry();
+}
+
+asio::awaitable<void> ProxyService::stop() {
+  state_->stopping = true;
+  state_->turn.cancel();
+  co_await state_->drain.stop();
+  // Who waits for a stream to be opened ends with its tunnel.
+  state_->tunnels.for_each(
+      [](HeldTunnel& tunnel) { tunnel.close(absl::CancelledError("the proxy stops")); });
+  co_await state_->peers.stop();
+  co_await state_->tunnels.stop();
+  co_await state_->tasks.join();
+}
+
+bool ProxyService::draining() const {
+  return state_->shared.drain.is_draining();
+}
+
+std::vector<std::string> ProxyService::discovered() const {
+  std::vector<std::string> names;
+  for (const ProxyFacts& proxy :
+       state_->shared.discovery.current(state_->shared.parts.clock.now())) {
+    names.push_back(proxy.name);
+  }
+  return names;
+}
+
+ProxyStatus ProxyService::describe() const {
+  return {.tunnels = state_->tunnels.describe(),
+          .peers = state_->peers.describe(),
+          .drain = state_->drain.progress()};
+}
+
+void ProxyService::update_metrics() {
+  state_->metrics.update(state_->shared, state_->tunnels.admission(), state_->peers.link_count());
+}
+
+}  // namespace holdfast::tunnel

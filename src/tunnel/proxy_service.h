@@ -1,0 +1,93 @@
+// A proxy's tunnels: takes those of agents and of peers, keeps one to every other proxy, opens
+// streams to whoever carries a service, and leaves without cutting anybody off.
+//
+//   agents ──► TunnelServer ─► TunnelTable ─┐
+//                                           ├─► route ─► dial() ◄── ingress
+//   peers ◄──► PeerService ──► PeerTable ───┘
+//
+// It knows what `app` tells it: which proxies and services there are, and the settings.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "holdfast/v1/resource.pb.h"
+#include "metrics/metrics.h"
+#include "tunnel/proxy_options.h"
+#include "tunnel/stream_dialer.h"
+
+namespace holdfast::tunnel {
+
+class ProxyService final : public StreamDialer {
+ public:
+  // Everything outlives it.
+  struct Parts {
+    asio::any_io_executor loop;
+    const Clock& clock;
+    metrics::Registry& registry;
+    LinkBuffers& buffers;
+  };
+  // What it asks of others; called on the loop.
+  struct Asks {
+    // Absent if there is no such service.
+    std::function<std::optional<v1::Service>(const std::string& name)> service{};
+    // To say to the controllers that it is draining; given up after drain.announce. May be empty.
+    std::function<asio::awaitable<void>()> announce_draining{};
+    // To take no new clients: returns when those who were already at the door are in and were
+    // dialled for. May be empty.
+    std::function<asio::awaitable<void>()> close_ingress{};
+  };
+  ProxyService(Parts parts, ProxyOptions options, Asks asks);
+  // Requires: stop() has returned, or listen() was never called.
+  ~ProxyService() override;
+
+  // Where agents and peers reach it, as others are to be told. `peer` is empty without peers.
+  struct Addresses {
+    std::string tunnel{};
+    std::string peer{};
+  };
+  // kInvalidArgument if an address is none, kUnavailable if it cannot be had. Needs an identity.
+  Result<Addresses> listen();
+  // Takes tunnels from now on. Requires: listen() succeeded.
+  void start();
+
+  // For handshakes from now on; running links stay. kInvalidArgument, and no change, if it is not
+  // one of a proxy of ours.
+  Status set_identity(const ProxyIdentity& identity);
+  // All there are, this one included or not: as often as the cache changes.
+  void set_proxies(const std::vector<ListedProxy>& proxies);
+  void set_settings(const v1::NetworkingConfig& settings);
+
+  asio::awaitable<Result<Reached>> dial(const Wanted& wanted,
+                                        std::unique_ptr<StreamEnd>& end) override;
+
+  // Leaves in good order; returns when nothing runs any more or the deadline has passed. Asked
+  // again meanwhile, it waits for the same end. Tunnels are closed then; stop() is still needed.
+  asio::awaitable<void> drain();
+  // The same at once: what still runs is cut; a drain() under way returns soon.
+  void drain_now();
+  // Ends everything at once, in bounded time.
+  asio::awaitable<void> stop();
+
+  bool draining() const;
+  // Proxies that are heard from, as agents are told: names, this one included.
+  std::vector<std::string> discovered() const;
+  ProxyStatus describe() const;
+  // Gauges, from time to time.
+  void update_metrics();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace holdfast::tunnel
