@@ -1,0 +1,14 @@
+// An HttpStream of which some bytes were read already: they come first.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "net/http_stream.h"
+
+namespace holdfast::ingress {
+
+std::unique_ptr<net::HttpStream> with_early(std::unique_ptr<net::HttpStream> stream,
+                                            std::string early);
+
+}  // namespace holdfast::ingress
