@@ -11,8 +11,10 @@
 #include <iostream>
 #include <random>
 
+#include "app/agent_part.h"
 #include "app/log_config.h"
 #include "app/node.h"
+#include "app/proxy_part.h"
 #include "app/sd_notify.h"
 #include "app/supervisor.h"
 #include "base/bytes.h"
@@ -49,6 +51,27 @@ Result<std::vector<std::string>> servers_of(const config::NodeSection& config,
                "no controller is known; name one with --server HOST:PORT, or in node.servers");
 }
 
+uint64_t random_seed() {
+  return (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+}
+
+std::function<Result<std::unique_ptr<NodePart>>(const PartWorld&)> part_maker(
+    const NodeRole& role) {
+  const config::Config& config = role.loaded.config;
+  if (role.loaded.role == config::Role::Proxy) {
+    return [options = ProxyPartOptions{.config = config.proxy,
+                                       .version = role.version,
+                                       .seed = random_seed()}](const PartWorld& world) {
+      return ProxyPart::make(world, options);
+    };
+  }
+  return [options = AgentPartOptions{.config = config.agent,
+                                     .version = role.version,
+                                     .seed = random_seed()}](const PartWorld& world) {
+    return AgentPart::make(world, options);
+  };
+}
+
 Result<Prepared> prepare(const NodeRole& role) {
   const config::NodeSection& config = role.loaded.config.node;
   NodeAppOptions options{.data_dir = config.data_dir, .listen = config.health_listen};
@@ -65,6 +88,7 @@ Result<Prepared> prepare(const NodeRole& role) {
   options.node.version = role.version;
   options.node.seed = std::random_device{}();
   options.node.pick.seed = std::random_device{}();
+  options.make_part = part_maker(role);
   return Prepared{
       .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
 }
