@@ -104,7 +104,7 @@ Result<v1::Resource> look_up_service(cache::View& view, const std::string& name)
 }
 
 void set_round_trip(auto& row, const std::optional<Duration>& round_trip) {
-  if (round_trip) *row.mutable_round_trip() = resource::to_proto_duration(*round_trip);
+  if (round_trip) *row.mutable_round_trip() = resource::to_proto(*round_trip);
 }
 
 v1::HeldTunnel to_proto(const tunnel::TunnelStatus& status) {
@@ -255,7 +255,7 @@ void ProxyPart::describe(v1::Resource& entry) const {
   proxy.set_public_address(public_address_);
   proxy.set_group(options_.config.group);
   proxy.set_generation(options_.config.generation);
-  *proxy.mutable_announce_ttl() = resource::to_proto_duration(kAnnounceTtl);
+  *proxy.mutable_announce_ttl() = resource::to_proto(kAnnounceTtl);
   proxy.set_draining(proxy_.draining());
   proxy.set_tunnels(static_cast<uint32_t>(status.tunnels.size()));
   proxy.set_peers(static_cast<uint32_t>(
