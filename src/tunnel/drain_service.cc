@@ -114,7 +114,7 @@ asio::awaitable<void> DrainService::announce() {
       log::warn("draining without the controllers' knowing", {{"code", "HF2134"}});
     }
   }
-  parts_.shared.drain.deregistered(parts_.shared.parts.clock.now());
+  parts_.shared.drain.deregistered();
   wake();
 }
 
