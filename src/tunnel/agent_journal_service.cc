@@ -87,6 +87,8 @@ void AgentJournal::observe(const PoolView& view, Time now) {
     log::info("as many tunnels as wanted again",
               {{"tunnels", view.usable}, {"took", to_short_string(*took)}});
   }
+  // While one is dialled, what was said before it is neither confirmed nor over.
+  if (view.shortfall_code == kConnecting) return;
   if (std::exchange(shortfall_code_, view.shortfall_code) == view.shortfall_code) return;
   if (view.shortfall_code.empty()) return;
   log::info("fewer tunnels than wanted", {{"tunnels", view.usable},

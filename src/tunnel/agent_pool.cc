@@ -44,7 +44,11 @@ Actions AgentPool::on_listing(const std::vector<ListedProxy>& proxies, Time now)
     const auto before = heartbeats_.find(name);
     const bool is_news = before == heartbeats_.end() ? !tracker_.tracked().contains(name)
                                                      : before->second != listed.heartbeat;
-    if (is_news && tracker_.mention(listed.info, now)) book_.forget(name);
+    if (is_news && listed.offline && !tracker_.tracked().contains(name)) {
+      book_.remember(listed.info, now);
+    } else if (is_news && tracker_.mention(listed.info, now)) {
+      book_.forget(name);
+    }
   }
   heartbeats_ = std::move(heartbeats);
   return settle({}, now);
@@ -62,6 +66,9 @@ Actions AgentPool::on_settings(const PoolSettings& settings, Time now) {
     actions.emplace_back(SetKeepalive{settings.keepalive, settings.keepalive_misses});
   }
   settings_ = settings;
+  constexpr Duration kLongest = std::chrono::days(365);  // more would not fit beside a time
+  settings_.disconnect_threshold =
+      std::clamp(settings.disconnect_threshold, Duration::zero(), kLongest);
   tracker_.set_connection_count(settings.connection_count, now);
   return settle(std::move(actions), now);
 }
@@ -84,7 +91,9 @@ Actions AgentPool::on_connected(TunnelId id, const ProxyInfo& proxy, Time now) {
   }
   ProxyInfo heard = proxy;
   // Where it was found is where it is, unless it is known to be elsewhere.
-  if (heard.address.empty() && !tracker_.tracked().contains(proxy.name)) {
+  const auto known = tracker_.tracked().find(proxy.name);
+  if (heard.address.empty() &&
+      (known == tracker_.tracked().end() || known->second.info.address.empty())) {
     heard.address = tunnel->address;
   }
   if (tracker_.mention(heard, now)) book_.forget(proxy.name);

@@ -54,11 +54,12 @@ struct PoolOptions {
   BookOptions book;
 };
 
-// A proxy of the cache. Mentioned only when `heartbeat` differs from the last listing's: a stale
-// copy must not keep the dead alive.
+// A proxy of the cache. It counts as mentioned when `heartbeat` differs from the last listing's: a
+// stale copy must not keep the dead alive.
 struct ListedProxy {
   ProxyInfo info;
-  int64_t heartbeat = 0;
+  int64_t heartbeat = 0;  // any number that changes with each
+  bool offline = false;   // the controllers say so
 };
 
 struct Refusal {

@@ -18,7 +18,6 @@ namespace {
 
 using How = TunnelEnd::How;
 
-constexpr std::string_view kClaimed = "HF2122";
 constexpr std::string_view kBadAnswer = "HF2123";
 constexpr std::string_view kNoAnswer = "HF2124";
 constexpr Duration kLongTime = std::chrono::hours(24);
@@ -39,25 +38,30 @@ AgentTunnel::~AgentTunnel() {
 asio::awaitable<TunnelEnd> AgentTunnel::run() {
   const Time start = parts_.clock.now();
   const Duration limit = plan_.dial.timeout;
-  Secured secured =
-      co_await secure_connect(plan_.dial.address, {.trust = parts_.trust, .clock = parts_.clock},
-                              {.context = plan_.context, .timeout = limit});
+  SecureOptions options{.context = plan_.context, .timeout = limit};
+  options.judge = [this](const identity::Identity& peer) { return check_claim(peer.name); };
+  Secured secured = co_await secure_connect(
+      plan_.dial.address, {.trust = parts_.trust, .clock = parts_.clock}, std::move(options));
   if (closed_) co_return TunnelEnd{.how = How::Failed, .why = *closed_};
-  if (!secured.ok()) co_return TunnelEnd{.how = How::Failed, .why = secured.status()};
-  const identity::Identity& peer = (*secured)->peer;
-  proxy_ = peer.name;
-  zone_ = peer.zone;
-  if (!hooks_.may_claim(proxy_)) {
-    co_return TunnelEnd{
-        .how = How::AlreadyClaimed,
-        .why = coded(absl::StatusCode::kAlreadyExists, kClaimed,
-                     fmt::format("proxy {} has a tunnel of this agent", quoted(proxy_)))};
+  // While the handshake went on, another may have claimed it.
+  Status usable = secured.ok() ? check_claim((*secured)->peer.name) : secured.status();
+  if (!usable.ok()) {
+    const How how = absl::IsAlreadyExists(usable) ? How::AlreadyClaimed : How::Failed;
+    co_return TunnelEnd{.how = how, .why = std::move(usable)};
   }
+  proxy_ = (*secured)->peer.name;
+  zone_ = (*secured)->peer.zone;
   const Duration left = limit - (parts_.clock.now() - start);
   Status ended = co_await serve(*std::move(secured), left);
   const size_t streams = link_->session().streams();
   parts_.forward.forget(*link_);
   co_return judge(std::move(ended), streams);
+}
+
+Status AgentTunnel::check_claim(const std::string& proxy) const {
+  if (hooks_.may_claim(proxy)) return absl::OkStatus();
+  return coded(absl::StatusCode::kAlreadyExists, kAlreadyClaimed,
+               fmt::format("proxy {} has a tunnel of this agent", quoted(proxy)));
 }
 
 asio::awaitable<Status> AgentTunnel::serve(std::unique_ptr<SecureConnection> connection,

@@ -84,6 +84,7 @@ class AgentTunnel final : public LinkOwner {
   Status on_message(Link& link, std::string_view payload) override;
   void on_goodbye(Link& link, std::string_view why) override;
 
+  Status check_claim(const std::string& proxy) const;
   Status take_welcome(const v1::TunnelWelcome& welcome);
   asio::awaitable<Status> serve(std::unique_ptr<SecureConnection> connection, Duration left);
   asio::awaitable<bool> watch(Duration limit);

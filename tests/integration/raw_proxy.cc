@@ -76,6 +76,7 @@ Status RawProxy::on_message(Link& link, std::string_view payload) {
   HF_CHECK(message.ParseFromArray(payload.data(), static_cast<int>(payload.size())), "a message");
   Held& tunnel = held(link);
   if (message.has_exposed()) tunnel.exposed = message.exposed();
+  if (message.has_hello()) ++hellos_;
   if (!message.has_hello() || !options_.answers) return absl::OkStatus();
   tunnel.hello = message.hello();
   tunnel.exposed = message.hello().exposed();

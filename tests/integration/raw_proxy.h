@@ -47,6 +47,7 @@ class RawProxy final : public tunnel::LinkOwner {
   // Oldest first; those that ended are gone.
   std::list<Held>& tunnels() { return held_; }
   size_t handshakes() const { return handshakes_; }  // that succeeded
+  size_t hellos() const { return hellos_; }
   std::string address() const;
   const std::string& name() const { return options_.name; }
   RawProxyOptions& options() { return options_; }
@@ -78,6 +79,7 @@ class RawProxy final : public tunnel::LinkOwner {
   uint16_t port_;
   std::list<Held> held_;
   size_t handshakes_ = 0;
+  size_t hellos_ = 0;
   net::TaskGroup tasks_;
 };
 
