@@ -158,7 +158,7 @@ std::vector<ComponentReport> AgentPart::reports() const {
   if (!agent_->last_failure().empty()) why += "; last: " + agent_->last_failure();
   return {{.component = "tunnels",
            .status = coded(absl::StatusCode::kUnavailable, code, why),
-           .is_warning = pool.usable > 0}};
+           .is_warning = pool.usable > 0 || exposed_.services().empty()}};
 }
 
 void AgentPart::update_metrics() {

@@ -13,7 +13,9 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/identity_commands.h"
+#include "cli/proxy_drain.h"
 #include "cli/status_commands.h"
+#include "cli/times.h"
 
 namespace holdfast::app {
 
@@ -38,6 +40,7 @@ struct CommandLine {
   cli::WhoAmIOptions whoami{};
   cli::StatusOptions status{};
   cli::CheckOptions check{};
+  cli::DrainOptions drain{};
   std::string code{};            // for explain
   std::string version_server{};  // for version: whom to ask; empty: whom every verb asks
 
@@ -64,6 +67,7 @@ void build(CLI::App& app, CommandLine& line);
 void add_resource_verbs(CLI::App& app, CommandLine& line);
 void add_identity_verbs(CLI::App& app, CommandLine& line);
 void add_status_verbs(CLI::App& app, CommandLine& line);
+void add_proxy_verbs(CLI::App& app, CommandLine& line);
 
 // An option that is one of a few words.
 template <typename Value>

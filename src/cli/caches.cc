@@ -90,7 +90,7 @@ Exit get_caches(const Session& session, const GetOptions& options) {
 
 Exit get_node_caches(const Console& console, const GetOptions& options, Duration timeout) {
   if (!is_caches(options.kind) || !names_of(options).empty() || options.watch) {
-    return console.report(usage("--node is for `get caches`, without names"));
+    return console.report(usage("--node is for `get caches` and `get tunnels`, without names"));
   }
   const Result<v1::GetCachesResponse> node = ask_node(socket_of(options.node), timeout);
   if (!node.ok()) return console.report(no_node(node.status()));

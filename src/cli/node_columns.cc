@@ -30,7 +30,8 @@ std::string state_of(const Node& node, std::string_view own, WallTime now) {
 template <typename Node>
 std::string reason_of(const Node& node) {
   if (node.announcement().has_offline_since()) {
-    return fmt::format("offline since {}", to_rfc3339(to_wall(node.announcement().offline_since())));
+    return fmt::format("offline since {}",
+                       to_rfc3339(to_wall(node.announcement().offline_since())));
   }
   return node.reason();
 }
@@ -67,10 +68,14 @@ Row agent_row(const v1::Resource& resource, bool wide, WallTime now) {
 
 Row proxy_row(const v1::Resource& resource, bool wide, WallTime now) {
   const v1::Proxy& proxy = resource.proxy();
-  Row row = {resource.metadata().name(),       node_state(resource, now),
-             std::to_string(proxy.tunnels()),  std::to_string(proxy.peers()),
-             std::to_string(proxy.streams()),  proxy.zone(),
-             proxy.version(),                  seen(proxy, now)};
+  Row row = {resource.metadata().name(),
+             node_state(resource, now),
+             std::to_string(proxy.tunnels()),
+             std::to_string(proxy.peers()),
+             std::to_string(proxy.streams()),
+             proxy.zone(),
+             proxy.version(),
+             seen(proxy, now)};
   if (wide) {
     row.insert(row.end(), {proxy.group(), std::to_string(proxy.generation()),
                            proxy.tunnel_address(), proxy.peer_address(), reason_of(proxy)});

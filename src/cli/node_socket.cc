@@ -94,10 +94,10 @@ Status read_answer(const net::HttpAnswer& answer, google::protobuf::Message& int
   if (answer.status / 100 != 2) return error_of(answer);
   const auto root = resource::read_json(answer.body);
   const bool is_mapping = root && root->shape == Node::Shape::Mapping;
-  const auto decoded =
-      is_mapping ? resource::decode_message(known_part(*root, *into.GetDescriptor()),
-                                            {.path = "", .strings = resource::Strings::Quoted}, into)
-                 : resource::Parsed<void>();
+  const auto decoded = is_mapping ? resource::decode_message(
+                                        known_part(*root, *into.GetDescriptor()),
+                                        {.path = "", .strings = resource::Strings::Quoted}, into)
+                                  : resource::Parsed<void>();
   if (is_mapping && decoded) return absl::OkStatus();
   return absl::DataLossError("the answer is not what a node says");
 }

@@ -133,9 +133,9 @@ std::string drain_text(const v1::DrainStatus& status, WallTime now) {
 }
 
 std::string drained_text(const v1::DrainStatus& status, WallTime now) {
-  return fmt::format("{} drained in {}; {}", status.node(), age(to_wall(status.since()), now),
-                     status.cut() == 0 ? "nothing was cut"
-                                       : plural(status.cut(), "connection") + " cut");
+  return fmt::format(
+      "{} drained in {}; {}", status.node(), age(to_wall(status.since()), now),
+      status.cut() == 0 ? "nothing was cut" : plural(status.cut(), "connection") + " cut");
 }
 
 Exit drain_proxy(const Console& console, const Connection& connection,

@@ -71,9 +71,9 @@ std::string peers_text(const v1::GetTunnelsResponse& node, const TunnelsText& ho
                     std::to_string(peer.streams()), std::to_string(peer.agents()),
                     since(peer.since(), how.now), peer.reason()});
   }
-  return render_table({"PEER", "ZONE", "ADDRESS", "STATE", "RTT", "CONNECTIONS", "AGENTS", "SINCE",
-                       "REASON"},
-                      rows, how.wide ? LastColumn::Whole : how.last);
+  return render_table(
+      {"PEER", "ZONE", "ADDRESS", "STATE", "RTT", "CONNECTIONS", "AGENTS", "SINCE", "REASON"}, rows,
+      how.wide ? LastColumn::Whole : how.last);
 }
 
 }  // namespace
