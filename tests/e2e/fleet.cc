@@ -42,16 +42,6 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-Arguments node_command(const std::string& role, const std::string& data_dir) {
-  Arguments words = {HF_BIN_DIR "/holdfastd", role, "--data-dir", data_dir};
-  if (role != "proxy") return words;
-  for (const char* flag : {"--tunnel-listen", "--peer-listen", "--public-listen"}) {
-    words.insert(words.end(), {flag, "127.0.0.1:0"});
-  }
-  words.insert(words.end(), {"--advertise-host", "127.0.0.1"});
-  return words;
-}
-
 Fleet::Fleet(const Arguments& settings) : controller_(controller_arguments(settings)) {
   const ProgramOutcome made = cli({"init", "--cluster", "prod"});
   HF_CHECK(made.exit_code == 0, made.error);

@@ -72,7 +72,5 @@ class PresenceWatch {
 };
 
 std::string read_text(const std::string& path);
-// The command line of an agent or a proxy; a proxy takes whatever ports are free.
-Arguments node_command(const std::string& role, const std::string& data_dir);
 
 }  // namespace holdfast::test
