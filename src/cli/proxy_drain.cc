@@ -45,8 +45,7 @@ std::string request_body(const DrainOptions& options) {
 }
 
 // Where a proxy is, by what the controllers know.
-std::expected<std::string, Failure> find_address(const Console& console,
-                                                 const Connection& connection,
+std::expected<std::string, Failure> find_address(const Connection& connection,
                                                  const std::string& name) {
   auto found = find_controller(connection);
   if (!found) return std::unexpected(found.error());
@@ -147,7 +146,7 @@ Exit drain_proxy(const Console& console, const Connection& connection,
   }
   std::string address = options.address;
   if (address.empty()) {
-    auto found = find_address(console, connection, options.name);
+    auto found = find_address(connection, options.name);
     if (!found) return console.report(found.error());
     address = *std::move(found);
   }
