@@ -60,8 +60,7 @@ Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
 }
 
 AgentPart::AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent)
-    : clock_(world.clock),
-      registry_(world.registry),
+    : registry_(world.registry),
       view_(world.published),
       node_(identity::to_string(world.held.who)),
       zone_(world.held.who.zone),

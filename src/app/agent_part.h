@@ -46,7 +46,6 @@ class AgentPart final : public NodePart {
   Status use(const config::AgentSection& config);
   void count_dials();
 
-  const Clock& clock_;
   metrics::Registry& registry_;
   cache::View view_;
   std::string node_;
