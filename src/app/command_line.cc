@@ -72,6 +72,7 @@ void build(CLI::App& app, CommandLine& line) {
   add_global_options(app, line);
   add_resource_verbs(app, line);
   add_identity_verbs(app, line);
+  add_proxy_verbs(app, line);
   add_status_verbs(app, line);
 }
 

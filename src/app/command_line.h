@@ -14,7 +14,9 @@
 #include "cli/commands.h"
 #include "cli/connect.h"
 #include "cli/identity_commands.h"
+#include "cli/proxy_drain.h"
 #include "cli/status_commands.h"
+#include "cli/times.h"
 
 namespace holdfast::app {
 
@@ -40,6 +42,7 @@ struct CommandLine {
   cli::WhoAmIOptions whoami{};
   cli::StatusOptions status{};
   cli::CheckOptions check{};
+  cli::DrainOptions drain{};
   std::string code{};            // for explain
   std::string version_server{};  // for version: whom to ask; empty: whom every verb asks
 
@@ -66,6 +69,7 @@ void build(CLI::App& app, CommandLine& line);
 void add_resource_verbs(CLI::App& app, CommandLine& line);
 void add_identity_verbs(CLI::App& app, CommandLine& line);
 void add_status_verbs(CLI::App& app, CommandLine& line);
+void add_proxy_verbs(CLI::App& app, CommandLine& line);
 
 // An option that is one of a few words.
 template <typename Value>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <span>
 
 #include "app/paths.h"
 #include "base/reason.h"
@@ -14,8 +15,9 @@ struct Flag {
   const char* name;
   const char* key;
   const char* help;
+  bool is_list = false;
 };
-constexpr Flag kFlags[] = {
+constexpr Flag kController[] = {
     {"--data-dir", "controller.data_dir", "where the store, the audit log and the socket live"},
     {"--name", "controller.name", "name of this controller"},
     {"--http-listen", "controller.http.listen", "address of the HTTPS API; \"\" turns it off"},
@@ -27,32 +29,76 @@ constexpr Flag kFlags[] = {
     {"--etcd-key", "store.etcd.key", "PEM file of its private key"},
     {"--etcd-user", "store.etcd.username", "etcd user"},
     {"--etcd-password-file", "store.etcd.password_file", "file that holds the user's password"},
+    {"--listen", "controller.listen", "address of the API with TLS, as 0.0.0.0:7443; may repeat",
+     true},
+    {"--host", "controller.hosts", "name or address in the certificate; may repeat", true},
+    {"--etcd-endpoint", "store.etcd.endpoints", "HOST:PORT of a member; may repeat", true},
 };
-constexpr Flag kLists[] = {
-    {"--listen", "controller.listen", "address of the API with TLS, as 0.0.0.0:7443; may repeat"},
-    {"--host", "controller.hosts", "name or address in the certificate; may repeat"},
-    {"--etcd-endpoint", "store.etcd.endpoints", "HOST:PORT of a member; may repeat"},
+constexpr Flag kNode[] = {
+    {"--data-dir", "node.data_dir", "where `holdfast join` put the identity"},
+    {"--listen", "node.health_listen",
+     "IP:PORT for /healthz, /readyz and /metrics (default: only on the socket)"},
+    {"--server", "node.servers",
+     "controller, as HOST:PORT; may repeat, and take several with commas between them (default: "
+     "the one that was joined)",
+     true},
+};
+constexpr Flag kAgent[] = {
+    {"--service", "agent.services",
+     "what to expose, as web=127.0.0.1:8080, api/metrics=http://127.0.0.1:9090 or "
+     "db=unix:/run/pg.sock; may repeat",
+     true},
+    {"--label", "agent.labels", "label for the agent_selector of services, as app=shop; may repeat",
+     true},
+    {"--proxy", "agent.proxies",
+     "HOST:PORT of a proxy to begin with; others are found by themselves", true},
+    {"--stop-timeout", "agent.stop_timeout", "how long running connections get when it stops"},
+};
+constexpr Flag kProxy[] = {
+    {"--tunnel-listen", "proxy.tunnel_listen", "IP:PORT that agents dial (default: 0.0.0.0:7444)"},
+    {"--peer-listen", "proxy.peer_listen", "IP:PORT that proxies dial (default: 0.0.0.0:7445)"},
+    {"--public-listen", "proxy.public_listen",
+     "IP:PORT of HTTPS for users (default: 0.0.0.0:7446); \"\" turns it off"},
+    {"--advertise-host", "proxy.advertise_host",
+     "name or address at which others reach it (default: the first in its certificate)"},
+    {"--ingress", "proxy.ingress",
+     "listener for clients without certificates, as tcp:0.0.0.0:5432=db or "
+     "sni:0.0.0.0:8443=web,api; may repeat",
+     true},
+    {"--group", "proxy.group", "proxies that are replaced together"},
+    {"--generation", "proxy.generation", "agents want the highest of each group"},
+    {"--drain-timeout", "proxy.drain_timeout",
+     "how long running connections get when it stops (default: 5m)"},
 };
 
 }  // namespace
 
-void DaemonConfig::add_options(CLI::App& daemon, CLI::App& controller) {
+void DaemonConfig::add_options(CLI::App& daemon) {
   daemon.add_option("-c,--config", file_,
                     fmt::format("configuration file; {} if it is there", config::kDefaultFile));
   daemon.add_option("--log-level", flags_["log.level"], "debug, info, warn or error");
-  for (const Flag& flag : kFlags) controller.add_option(flag.name, flags_[flag.key], flag.help);
-  for (const Flag& flag : kLists) {
-    controller.add_option(flag.name, lists_[flag.key], flag.help)->delimiter(',');
-  }
-  controller.add_option("--set", set_,
-                        "any key of the configuration, as health.recovery_window=5s; may repeat");
-  controller.footer(
-      "Every option is a key of the configuration file and a HOLDFAST_ variable too; flags win\n"
-      "over variables, these over the file. See them all: holdfast config show --source");
 }
 
-Result<config::Loaded> DaemonConfig::load() const {
-  config::Gathering gathering{.file = file_, .default_data_dir = default_data_dir(), .flags = {}};
+void DaemonConfig::add_role(CLI::App& command, config::Role role) {
+  const auto add = [&](std::span<const Flag> flags) {
+    for (const Flag& flag : flags) {
+      if (flag.is_list) {
+        command.add_option(flag.name, lists_[flag.key], flag.help)->delimiter(',');
+      } else {
+        command.add_option(flag.name, flags_[flag.key], flag.help);
+      }
+    }
+  };
+  if (role == config::Role::Controller) add(kController);
+  if (role != config::Role::Controller) add(kNode);
+  if (role == config::Role::Proxy) add(kProxy);
+  if (role == config::Role::Agent) add(kAgent);
+  command.add_option("--set", set_, "any key of the configuration, as log.format=json; may repeat");
+}
+
+Result<config::Loaded> DaemonConfig::load(config::Role role) const {
+  config::Gathering gathering{
+      .file = file_, .default_data_dir = default_data_dir(), .flags = {}, .role = role};
   for (const auto& [key, value] : flags_) {
     if (value) gathering.flags[key] = *value;
   }

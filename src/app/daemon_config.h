@@ -17,10 +17,11 @@ namespace holdfast::app {
 
 class DaemonConfig {
  public:
-  // Requires: both outlive the parse.
-  void add_options(CLI::App& daemon, CLI::App& controller);
+  // Those of every role, and of each. Requires: they outlive the parse.
+  void add_options(CLI::App& daemon);
+  void add_role(CLI::App& command, config::Role role);
   // Reads the file anew each time. kInvalidArgument with every problem, one per line.
-  Result<config::Loaded> load() const;
+  Result<config::Loaded> load(config::Role role) const;
 
  private:
   std::string file_;

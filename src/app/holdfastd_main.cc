@@ -1,5 +1,6 @@
 // holdfastd: the daemon. Reads its configuration, builds one role, runs it until it is told to
 // stop.
+#include <fmt/format.h>
 #include <grpc/support/log.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 
 #include "app/controller.h"
 #include "app/daemon_config.h"
+#include "app/log_config.h"
 #include "app/node_role.h"
 #include "app/sd_notify.h"
 #include "app/self_description.h"
@@ -33,17 +35,9 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 64;
 constexpr int kExitBadConfig = 78;
 
-void configure_log(const config::LogConfig& config) {
-  log::Level level = log::Level::Info;
-  HF_CHECK(log::parse_level(config.level, level), "the configuration was validated");
-  const bool people = config.format == config::LogFormat::Logfmt ||
-                      (config.format == config::LogFormat::Auto && isatty(STDERR_FILENO) != 0);
-  log::configure(level, people ? log::Format::Logfmt : log::Format::Json);
-}
-
 // A configuration that is wrong changes nothing, and shows.
 void reload(const DaemonConfig& sources, const config::Loaded& running, Controller& controller) {
-  const Result<config::Loaded> next = sources.load();
+  const Result<config::Loaded> next = sources.load(config::Role::Controller);
   if (!next.ok()) {
     log::error("the configuration is wrong; the old one stays",
                {{"code", "HF6001"}, {"why", std::string(next.status().message())}});
@@ -112,37 +106,65 @@ int run_controller(const DaemonConfig& sources, const config::Loaded& loaded) {
   return (*controller)->failure().ok() ? 0 : kExitFailed;
 }
 
-void add_node_role(CLI::App& app, const char* role, const char* help, NodeRole& options) {
-  CLI::App* command = app.add_subcommand(role, help);
-  command->add_option("--data-dir", options.data_dir, "where `holdfast join` put the identity");
-  command
-      ->add_option("--server", options.servers,
-                   "controller, as HOST:PORT; may repeat, and take several with commas between "
-                   "them (default: the one that was joined)")
-      ->delimiter(',');
-  command->add_option("--listen", options.listen,
-                      "HOST:PORT for /healthz, /readyz and /metrics (default: only on the socket)");
-  command->footer(
-      "It announces that it is there, keeps its certificate fresh, keeps to a healthy\n"
-      "controller, and serves a copy of what the controllers have on DATA_DIR/node.sock,\n"
-      "also when no controller is left. Tunnels are not part of this version: it carries\n"
-      "no traffic yet.");
+constexpr const char* kSameEverywhere =
+    "Every option is a key of the configuration file and a HOLDFAST_ variable too; flags win\n"
+    "over variables, these over the file. See them all: holdfast config show --effective";
+
+struct RoleHelp {
+  config::Role role;
+  const char* name;
+  const char* summary;
+  std::string footer;
+};
+
+std::vector<RoleHelp> roles() {
+  return {
+      {config::Role::Controller, "controller", "run a controller", kSameEverywhere},
+      {config::Role::Proxy, "proxy", "run a proxy: takes clients, and the tunnels of agents",
+       fmt::format("It takes tunnels from agents, links to the other proxies, and carries clients\n"
+                   "to services: over HTTPS CONNECT with a user's certificate, and on each\n"
+                   "--ingress. SIGTERM drains it: it is announced, agents move first, running\n"
+                   "connections get --drain-timeout; a second signal ends them at once.\n"
+                   "SIGHUP reads the file again.\n{} --role proxy",
+                   kSameEverywhere)},
+      {config::Role::Agent, "agent", "run an agent: exposes services through tunnels it dials",
+       fmt::format("It dials out to proxies, keeps tunnels to as many as the cluster wants, and\n"
+                   "connects what comes through them to the targets of --service, and to nothing\n"
+                   "else. It needs no open port. SIGHUP reads services and labels again.\n"
+                   "  holdfastd agent --service web=127.0.0.1:8080 --label app=shop\n"
+                   "{} --role agent",
+                   kSameEverywhere)},
+  };
+}
+
+config::Role chosen_role(const CLI::App& app) {
+  if (app.got_subcommand("controller")) return config::Role::Controller;
+  return app.got_subcommand("proxy") ? config::Role::Proxy : config::Role::Agent;
+}
+
+int run_role(const DaemonConfig& sources, const config::Loaded& loaded) {
+  if (loaded.role == config::Role::Controller) return run_controller(sources, loaded);
+  return run_node({.loaded = loaded,
+                   .reload = [&] { return sources.load(loaded.role); },
+                   .version = HF_VERSION});
 }
 
 int main(int argc, char** argv) {
   CLI::App app{
       "holdfastd keeps a fleet reachable. It runs one role:\n"
       "  holdfastd controller     holds the truth: resources, events, identities, API\n"
-      "  holdfastd proxy          will carry clients to agents; today it is present\n"
-      "  holdfastd agent          will carry proxies to services; today it is present\n"};
+      "  holdfastd proxy          takes clients, and the tunnels of agents\n"
+      "  holdfastd agent          exposes services through tunnels that it dials\n"};
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
   DaemonConfig sources;
-  sources.add_options(app, *app.add_subcommand("controller", "run a controller"));
-  NodeRole node{.version = HF_VERSION};
-  add_node_role(app, "proxy", "run a proxy (presence, identity and cache; no tunnels yet)", node);
-  add_node_role(app, "agent", "run an agent (presence, identity and cache; no tunnels yet)", node);
+  sources.add_options(app);
+  for (const RoleHelp& role : roles()) {
+    CLI::App* command = app.add_subcommand(role.name, role.summary);
+    sources.add_role(*command, role.role);
+    command->footer(role.footer);
+  }
   const std::span<char* const> words(argv + 1, argv + argc);
   if (const auto exit = describe_itself(app, {"holdfastd", 8, HF_VERSION}, words)) return *exit;
   try {
@@ -150,7 +172,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
-  const Result<config::Loaded> loaded = sources.load();
+  const Result<config::Loaded> loaded = sources.load(chosen_role(app));
   if (!loaded.ok()) {
     std::cerr << loaded.status().message() << "\n";
     return kExitBadConfig;
@@ -166,10 +188,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   umask(0077);
   raise_descriptor_limit();
-  if (app.got_subcommand("controller")) return run_controller(sources, *loaded);
-  node.role = app.got_subcommand("proxy") ? identity::Role::Proxy : identity::Role::Agent;
-  if (node.data_dir.empty()) node.data_dir = loaded->config.controller.data_dir;
-  return run_node(node);
+  return run_role(sources, *loaded);
 }
 
 }  // namespace

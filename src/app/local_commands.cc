@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/command_line.h"
 #include "app/paths.h"
 #include "cli/completion.h"
 #include "cli/output.h"
@@ -21,14 +22,22 @@ LocalCommands::LocalCommands(CLI::App& app) {
   config->require_subcommand(1);
   validate_ = config->add_subcommand("validate",
                                      "say everything that is wrong with a configuration file\n"
-                                     "  holdfast config validate -f /etc/holdfast/holdfast.yaml");
+                                     "  holdfast config validate -f /etc/holdfast/holdfast.yaml\n"
+                                     "  holdfast config validate --role agent");
   show_ = config->add_subcommand(
-      "show", "print the keys that are set\n  holdfast config show --effective --source");
+      "show",
+      "print the keys that are set\n  holdfast config show --effective --source\n"
+      "  holdfast config show --effective --role proxy");
   show_->add_flag("--effective", config_.effective, "also the keys that have their default");
   show_->add_flag("--source", config_.with_source, "where each value comes from");
   for (CLI::App* command : {validate_, show_}) {
     command->add_option("-f,--file", config_.file,
                         "file to read instead of /etc/holdfast/holdfast.yaml");
+    add_choice<config::Role>(*command, "--role", config_.role,
+                             {{"controller", config::Role::Controller},
+                              {"proxy", config::Role::Proxy},
+                              {"agent", config::Role::Agent}},
+                             "whose keys to look at (default: a controller's)");
   }
   schema_ = config->add_subcommand("schema", "print the JSON Schema of the file, for editors");
   config_.default_data_dir = default_data_dir();

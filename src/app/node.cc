@@ -6,8 +6,10 @@
 #include <map>
 #include <utility>
 
+#include "app/node_calls.h"
 #include "app/node_metrics.h"
 #include "base/log.h"
+#include "base/reason.h"
 #include "identity/identity.h"
 #include "resource/proto_time.h"
 
@@ -22,6 +24,8 @@ constexpr Duration kFirstWait = std::chrono::seconds(5);
 // Between tries to follow a controller; the first comes within a sixteenth of it. Short, because a
 // stream that goes on from where the last one ended costs a controller next to nothing.
 constexpr Duration kLongestWait = std::chrono::seconds(16);
+// How soon a part knows of what the cache has.
+constexpr Duration kFeedPart = std::chrono::milliseconds(200);
 constexpr Duration kMostReconnectInterval = std::chrono::hours(24 * 365);
 
 std::string_view word(cache::Source source) {
@@ -73,10 +77,13 @@ Node::Node(const asio::any_io_executor& loop, const Clock& clock, NodeAppOptions
            node::HeldIdentity held)
     : least_reconnect_interval_(options.least_reconnect_interval),
       registry_({.version = options.node.version}),
-      node_(loop, clock, with_caches(options.node), held),
+      node_(loop, clock, with_description(options.node), held),
       upstream_(node_.pick()),
       cache_(loop, clock, upstream_, registry_, cache_options(options, held.who)),
       view_(cache_.published()),
+      part_(options.make_part ? options.make_part(world(loop, clock)) : nullptr),
+      part_certificate_(held.certificate_pem),
+      part_trust_(held.ca_pem),
       fronts_(loop, {.clock = clock, .registry = registry_, .fan_out = cache_.fan_out()}, reads(),
               {.node = identity::to_string(held.who),
                .socket_file = options.data_dir + "/node.sock",
@@ -85,14 +92,31 @@ Node::Node(const asio::any_io_executor& loop, const Clock& clock, NodeAppOptions
   cache_.on_wake([this](const std::vector<events::WatcherId>& ids) { fronts_.wake(ids); });
   cache_.on_change([this] {
     report();
-    node_.caches_changed();
+    node_.content_changed();
   });
 }
 
 // Asked for by start() and later: everything is built by then.
-node::NodeOptions Node::with_caches(node::NodeOptions options) {
-  options.caches = [this] { return cache_.describe(); };
+node::NodeOptions Node::with_description(node::NodeOptions options) {
+  options.describe = [this](v1::Resource& entry) { describe(entry); };
   return options;
+}
+
+void Node::describe(v1::Resource& entry) const {
+  auto& caches = entry.has_proxy() ? *entry.mutable_proxy()->mutable_caches()
+                                   : *entry.mutable_agent()->mutable_caches();
+  for (v1::CachedKind& row : cache_.describe()) *caches.Add() = std::move(row);
+  if (part_.ok() && *part_) (*part_)->describe(entry);
+}
+
+PartWorld Node::world(const asio::any_io_executor& loop, const Clock& clock) {
+  return {.loop = loop,
+          .clock = clock,
+          .registry = registry_,
+          .published = cache_.published(),
+          .held = node_.identity(),
+          .changed = [this] { node_.content_changed(); },
+          .announce_within = [this](Duration timeout) { return node_.announce_within(timeout); }};
 }
 
 NodeReads Node::reads() {
@@ -107,21 +131,66 @@ NodeReads Node::reads() {
     co_return sourced(std::move(page));
   };
   reads.caches = [this] { return cache_.describe(); };
+  if (part_.ok() && *part_) {
+    reads.node_call = [this](const net::HttpRequest& request) {
+      return answer_node_call(**part_, request);
+    };
+  }
   return reads;
+}
+
+Result<std::vector<std::string>> Node::listen() {
+  TRY_OK(part_.status());
+  TRY(std::vector<std::string> addresses, fronts_.listen());
+  if (!*part_) return addresses;
+  TRY(const std::vector<std::string> more, (*part_)->listen());
+  addresses.insert(addresses.end(), more.begin(), more.end());
+  return addresses;
+}
+
+asio::awaitable<void> Node::stop_listening() {
+  if (part_.ok() && *part_) co_await (*part_)->stop();
+  co_await fronts_.stop();
 }
 
 asio::awaitable<void> Node::start() {
   node_.start();
   tasks_.spawn(tick());
   co_await cache_.start();
+  if (!*part_) co_return;
+  (*part_)->follow_cache();
+  (*part_)->start();
+  tasks_.spawn(feed_part());
 }
 
-// Fronts first, so that nobody asks what has stopped; the goodbye after the cache's last words.
+// The part first: while it leaves, everything else still serves it. Then the fronts, so that nobody
+// asks what has stopped; the goodbye after the cache's last words.
 asio::awaitable<void> Node::stop() {
+  if (*part_) co_await (*part_)->stop();
   co_await fronts_.stop();
   co_await cache_.stop();
   co_await tasks_.join();
   co_await node_.stop();
+}
+
+void Node::hurry() {
+  if (*part_) (*part_)->hurry();
+}
+
+void Node::on_configuration(const Result<config::Loaded>& loaded) {
+  Status status = loaded.status();
+  if (status.ok() && *part_) status = (*part_)->set_config(loaded->config);
+  if (status.ok()) {
+    fronts_.report({.component = "configuration", .status = absl::OkStatus()});
+    node_.content_changed();
+    return;
+  }
+  log::error("the configuration is wrong; the old one stays",
+             {{"code", "HF6001"}, {"why", std::string(status.message())}});
+  fronts_.report({.component = "configuration",
+                  .status = coded(absl::StatusCode::kFailedPrecondition, "HF6001",
+                                  "the configuration is wrong; the old one runs"),
+                  .is_warning = true});
 }
 
 // One line for each change that someone at night would ask about.
@@ -158,6 +227,25 @@ void Node::log_cache() {
 void Node::report() {
   log_cache();
   fronts_.report(cache_.describe(), node_.pick().picked() != nullptr);
+  if (!part_.ok() || !*part_) return;
+  for (const ComponentReport& one : (*part_)->reports()) fronts_.report(one);
+}
+
+void Node::follow_identity() {
+  const node::HeldIdentity& held = node_.identity();
+  if (held.certificate_pem == part_certificate_ && held.ca_pem == part_trust_) return;
+  part_certificate_ = held.certificate_pem;
+  part_trust_ = held.ca_pem;
+  (*part_)->set_identity(held);
+}
+
+asio::awaitable<void> Node::feed_part() {
+  for (;;) {
+    follow_identity();
+    (*part_)->follow_cache();
+    const bool slept = co_await net::pause(kFeedPart);
+    if (!slept) co_return;
+  }
 }
 
 // While nobody knows what the settings are, they stay as they were.
@@ -180,6 +268,7 @@ asio::awaitable<void> Node::tick() {
     log_link();
     follow_settings();
     update_node_metrics(registry_, node_);
+    if (part_.ok() && *part_) (*part_)->update_metrics();
     cache_.update_metrics();
     const bool slept = co_await net::pause(kTick);
     if (!slept) co_return;

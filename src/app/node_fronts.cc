@@ -91,6 +91,7 @@ web::Backend NodeFronts::backend() const {
     for (v1::CachedKind& row : reads_.caches()) *response.add_caches() = std::move(row);
     return response;
   };
+  backend.node_call = reads_.node_call;
   return backend;
 }
 
@@ -120,6 +121,15 @@ void NodeFronts::report(const std::vector<v1::CachedKind>& caches, bool has_cont
     } else {
       health_.report_error(component, why_of(row, "no generation and no controller"), now);
     }
+  }
+}
+
+void NodeFronts::report(const ComponentReport& one) {
+  const Time now = clock_.now();
+  if (one.status.ok() || one.is_warning) {
+    health_.report_warning(one.component, one.status, now);
+  } else {
+    health_.report_error(one.component, one.status, now);
   }
 }
 

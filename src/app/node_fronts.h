@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "app/node_part.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "events/fan_out.h"
@@ -29,6 +30,8 @@ struct NodeReads {
   std::function<asio::awaitable<Result<web::Sourced<v1::Resource>>>(v1::GetRequest)> get;
   std::function<asio::awaitable<Result<web::Sourced<v1::ListResponse>>>(v1::ListRequest)> list;
   std::function<std::vector<v1::CachedKind>()> caches;
+  // /v1/tunnels and /v1/drain; empty: there are none.
+  std::function<Result<net::HttpResponse>(const net::HttpRequest&)> node_call{};
 };
 
 struct NodeFrontsOptions {
@@ -57,6 +60,8 @@ class NodeFronts {
   // What became of the caches: each kind is a component of the node's readiness. A kind is answered
   // from a generation, however stale, or by a controller while there is one.
   void report(const std::vector<v1::CachedKind>& caches, bool has_controller);
+  // The same for another component.
+  void report(const ComponentReport& one);
   asio::awaitable<void> stop() { return web_.stop(); }
 
   const health::Health& health() const { return health_; }

@@ -11,17 +11,18 @@
 #include <iostream>
 #include <random>
 
+#include "app/agent_part.h"
+#include "app/log_config.h"
 #include "app/node.h"
+#include "app/proxy_part.h"
 #include "app/sd_notify.h"
 #include "app/supervisor.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
-#include "cli/address.h"
 #include "net/task_group.h"
 #include "node/identity_loader.h"
-#include "resource/text_rules.h"
 #include "store/file_lock.h"
 
 namespace holdfast::app {
@@ -38,42 +39,56 @@ struct Prepared {
   store::FileLock lock;  // two processes would undo each other's renewals and goodbyes
 };
 
-Result<std::vector<std::string>> servers_of(const NodeRole& role, const std::string& joined) {
-  std::vector<std::string> servers = role.servers;
-  if (servers.empty() && !joined.empty()) servers = {joined};
-  if (servers.empty()) {
-    return coded(absl::StatusCode::kInvalidArgument, "HF6010",
-                 "no controller is known; name one with --server HOST:PORT");
+identity::Role role_of(const config::Loaded& loaded) {
+  return loaded.role == config::Role::Proxy ? identity::Role::Proxy : identity::Role::Agent;
+}
+
+Result<std::vector<std::string>> servers_of(const config::NodeSection& config,
+                                            const std::string& joined) {
+  if (!config.servers.empty()) return config.servers;
+  if (!joined.empty()) return std::vector<std::string>{joined};
+  return coded(absl::StatusCode::kInvalidArgument, "HF6010",
+               "no controller is known; name one with --server HOST:PORT, or in node.servers");
+}
+
+uint64_t random_seed() {
+  return (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+}
+
+std::function<Result<std::unique_ptr<NodePart>>(const PartWorld&)> part_maker(
+    const NodeRole& role) {
+  const config::Config& config = role.loaded.config;
+  if (role.loaded.role == config::Role::Proxy) {
+    return [options = ProxyPartOptions{.config = config.proxy,
+                                       .version = role.version,
+                                       .seed = random_seed()}](const PartWorld& world) {
+      return ProxyPart::make(world, options);
+    };
   }
-  for (const std::string& server : servers) {
-    if (!resource::wrong_address(server)) continue;
-    return coded(absl::StatusCode::kInvalidArgument, "HF6010",
-                 fmt::format("--server {}: {}; use HOST:PORT, as HOST:{}", quoted(server),
-                             server.contains(':') ? "not a controller's address" : "has no port",
-                             cli::kDefaultPort));
-  }
-  return servers;
+  return [options = AgentPartOptions{.config = config.agent,
+                                     .version = role.version,
+                                     .seed = random_seed()}](const PartWorld& world) {
+    return AgentPart::make(world, options);
+  };
 }
 
 Result<Prepared> prepare(const NodeRole& role) {
-  if (role.data_dir.empty()) {
-    return coded(absl::StatusCode::kInvalidArgument, "HF6010",
-                 "the data folder is not known; name it with --data-dir");
-  }
-  NodeAppOptions options{.data_dir = role.data_dir, .listen = role.listen};
-  options.node.folder = role.data_dir + "/identity";
+  const config::NodeSection& config = role.loaded.config.node;
+  NodeAppOptions options{.data_dir = config.data_dir, .listen = config.health_listen};
+  options.node.folder = config.data_dir + "/identity";
   TRY(node::LoadedNode loaded, node::load_node(options.node.folder));
-  if (loaded.held.who.role != role.role) {
+  if (loaded.held.who.role != role_of(role.loaded)) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
                  fmt::format("{} holds the identity of {}, and this is the role {}",
                              quoted(options.node.folder, 256), identity::to_string(loaded.held.who),
-                             identity::to_string(role.role)));
+                             identity::to_string(role_of(role.loaded))));
   }
-  TRY(store::FileLock lock, store::FileLock::acquire(role.data_dir + "/node"));
-  TRY(options.node.servers, servers_of(role, loaded.server));
+  TRY(store::FileLock lock, store::FileLock::acquire(config.data_dir + "/node"));
+  TRY(options.node.servers, servers_of(config, loaded.server));
   options.node.version = role.version;
   options.node.seed = std::random_device{}();
   options.node.pick.seed = std::random_device{}();
+  options.make_part = part_maker(role);
   return Prepared{
       .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
 }
@@ -83,17 +98,51 @@ asio::awaitable<void> start(Node& node) {
   tell_systemd("READY=1");
 }
 
-asio::awaitable<void> run_until_told(asio::io_context& loop, Node& node) {
+// A configuration that is wrong changes nothing, and shows.
+void reload(const NodeRole& role, Node& node) {
+  const Result<config::Loaded> next = role.reload();
+  if (next.ok()) {
+    configure_log(next->config.log);
+    const config::Changes changes = config::changes(role.loaded, *next);
+    log::info("configuration read again",
+              {{"live", fmt::format("{}", fmt::join(changes.live, ","))},
+               {"need_restart", fmt::format("{}", fmt::join(changes.need_restart, ","))}});
+  }
+  node.on_configuration(next);
+}
+
+// The next signal that says to stop; 0 if none can come any more.
+asio::awaitable<int> told_to_stop(asio::signal_set& signals, const NodeRole& role, Node& node) {
+  for (;;) {
+    const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (error) co_return 0;
+    if (number != SIGHUP) co_return number;
+    reload(role, node);
+  }
+}
+
+asio::awaitable<void> hurry_at_next(asio::signal_set& signals, const NodeRole& role, Node& node) {
+  const int number = co_await told_to_stop(signals, role, node);
+  if (number == 0) co_return;
+  log::warn("stopping at once: told twice", {{"signal", number}});
+  node.hurry();
+}
+
+asio::awaitable<void> run_until_told(asio::io_context& loop, const NodeRole& role, Node& node) {
   net::TaskGroup watchdog(loop.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
-  asio::signal_set signals(loop, SIGINT, SIGTERM);
+  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
   net::TaskGroup starting(loop.get_executor());
   starting.spawn(start(node));
-  const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
-  if (!error) log::info("stopping", {{"signal", number}});
+  const int number = co_await told_to_stop(signals, role, node);
+  log::info("stopping", {{"signal", number}});
   tell_systemd("STOPPING=1");
   co_await starting.join();
+  net::TaskGroup hurrying(loop.get_executor());
+  hurrying.spawn(hurry_at_next(signals, role, node));
   co_await node.stop();
+  signals.cancel();
+  co_await hurrying.join();
   co_await watchdog.join();
 }
 
@@ -109,7 +158,7 @@ int run_node(const NodeRole& role) {
   asio::io_context loop{1};
   Node node(loop.get_executor(), clock, std::move(prepared->options), std::move(prepared->held));
   const Result<std::vector<std::string>> addresses = node.listen();
-  asio::co_spawn(loop, addresses.ok() ? run_until_told(loop, node) : node.stop_listening(),
+  asio::co_spawn(loop, addresses.ok() ? run_until_told(loop, role, node) : node.stop_listening(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

@@ -1,19 +1,18 @@
-// The daemon's roles besides the controller: an agent or a proxy, which today is present, keeps its
-// identity and a copy of what the controllers have, and carries nothing yet.
+// The daemon's roles besides the controller: an agent or a proxy.
 #pragma once
 
+#include <functional>
 #include <string>
-#include <vector>
 
-#include "identity/identity.h"
+#include "base/result.h"
+#include "config/load.h"
 
 namespace holdfast::app {
 
 struct NodeRole {
-  identity::Role role = identity::Role::Agent;
-  std::string data_dir{};
-  std::vector<std::string> servers{};  // empty: the one that was joined
-  std::string listen{};                // for health and metrics; empty: only on the unix socket
+  config::Loaded loaded{};  // of an agent or a proxy
+  // Reads it again, for SIGHUP.
+  std::function<Result<config::Loaded>()> reload{};
   std::string version{};
 };
 

@@ -2,6 +2,7 @@
 #include "app/command_line.h"
 #include "base/bytes.h"
 #include "cli/caches.h"
+#include "cli/tunnels.h"
 
 namespace holdfast::app {
 namespace {
@@ -27,12 +28,19 @@ Status parse_selector(CommandLine& line) {
 void add_get(CLI::App& app, CommandLine& line) {
   CLI::App* get = app.add_subcommand(
       "get",
-      "show resources, and what nodes have in their caches\n  holdfast get services\n"
-      "  holdfast get service/web -o yaml\n  holdfast get caches agent/edge-1\n"
-      "  holdfast get caches --node /var/lib/holdfast\n"
+      "show resources, the tunnels of agents, and what nodes have in their caches\n"
+      "  holdfast get services\n  holdfast get service/web -o yaml\n"
+      "  holdfast get agents\n  holdfast get tunnels edge-1\n"
+      "  holdfast get tunnels --node /var/lib/holdfast\n"
+      "  holdfast get caches agent/edge-1\n"
+      "Of nodes, STATE is ok, degraded with the code of the reason (holdfast explain CODE; -o "
+      "wide\n"
+      "has the sentence), draining, late or offline; TUNNELS is how many an agent has of those it\n"
+      "wants.\n"
       "Of caches, SOURCE is cache, stale, upstream, or offline if the node is gone and the row\n"
       "is what it said last; AS OF is how long ago it said so.");
-  get->add_option("KIND", line.get.kind, "as service, services, svc or service/web; or caches")
+  get->add_option("KIND", line.get.kind,
+                  "as service, services, svc or service/web; or tunnels or caches")
       ->required();
   get->add_option("NAME", line.get.names, "only these");
   get->add_option("-l,--selector", line.selector, "only with this label, as key=value")
@@ -40,7 +48,7 @@ void add_get(CLI::App& app, CommandLine& line) {
   get->add_flag("-w,--watch", line.get.watch, "go on with changes until interrupted");
   get->add_option("--count", line.get.count, "with --watch: stop after so many changes");
   get->add_option("--node", line.get.node,
-                  "for caches: ask this node itself, by its socket or its data folder")
+                  "for tunnels and caches: ask this node itself, by its socket or its data folder")
       ->type_name("PATH");
   add_output(*get, line.get.output);
   line.on(get, [&line](const cli::Console& console) {
@@ -49,9 +57,12 @@ void add_get(CLI::App& app, CommandLine& line) {
       return console.report({Exit::Usage, "HF6010", std::string(selector.message()), ""});
     }
     if (!line.get.node.empty()) {
-      return cli::get_node_caches(console, line.get, line.connection.timeout);
+      return cli::is_tunnels(line.get.kind)
+                 ? cli::get_node_tunnels(console, line.get, line.connection.timeout)
+                 : cli::get_node_caches(console, line.get, line.connection.timeout);
     }
     return line.with_session(console, [&line](const cli::Session& session) {
+      if (cli::is_tunnels(line.get.kind)) return cli::get_tunnels(session, line.get);
       return cli::is_caches(line.get.kind) ? cli::get_caches(session, line.get)
                                            : cli::get(session, line.get);
     });

@@ -2,28 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-
 #include <algorithm>
-#include <exception>
-#include <filesystem>
 
 #include "base/bytes.h"
-#include "base/check.h"
 #include "cli/listing.h"
+#include "cli/node_socket.h"
 #include "cli/output.h"
-#include "cli/reasons.h"
-#include "net/http_client.h"
 #include "resource/registry.h"
 
 namespace holdfast::cli {
 namespace {
 
 using Nodes = std::vector<NodeCaches>;
-
-constexpr std::string_view kUnix = "unix:";
-constexpr std::string_view kSocketName = "node.sock";  // in a node's data folder
 
 Failure usage(std::string message) {
   return {Exit::Usage, "HF6010", std::move(message), "see `holdfast get --help`"};
@@ -69,37 +59,11 @@ WallTime wall_now() {
   return SystemClock().wall_now();
 }
 
-// A socket, or a folder that holds one.
-std::string socket_of(const std::string& node) {
-  if (node.starts_with(kUnix)) return node;
-  std::error_code ignored;  // what is not there is said when it is dialled
-  if (std::filesystem::is_directory(node, ignored)) {
-    return fmt::format("{}{}", kUnix, (std::filesystem::path(node) / kSocketName).string());
-  }
-  return fmt::format("{}{}", kUnix, node);
-}
-
 Result<v1::GetCachesResponse> ask_node(const std::string& socket, Duration timeout) {
-  boost::asio::io_context loop(1);
-  net::HttpClient client(loop.get_executor(), {.addresses = {socket}, .timeout = timeout});
-  Result<net::HttpAnswer> answer = absl::UnknownError("");
-  boost::asio::co_spawn(loop, client.ask({.target = "/v1/caches"}),
-                        [&](const std::exception_ptr& thrown, Result<net::HttpAnswer> got) {
-                          HF_CHECK(thrown == nullptr, "a client returns its failures");
-                          answer = std::move(got);
-                        });
-  loop.run();
-  TRY(const net::HttpAnswer got, std::move(answer));
+  TRY(const net::HttpAnswer got,
+      ask_http({.addresses = {socket}, .timeout = timeout}, {.target = "/v1/caches"}));
   if (got.status == 200) return parse_caches(got.body);
   return absl::UnavailableError(fmt::format("{}: it answers with status {}", socket, got.status));
-}
-
-Failure no_node(const Status& status) {
-  const ReasonInfo& reason = *find_reason("HF1310");
-  return {absl::IsDeadlineExceeded(status) ? Exit::TimedOut : Exit::NoController,
-          std::string(reason.code),
-          fmt::format("no node answers: {}", std::string(status.message())),
-          std::string(reason.next)};
 }
 
 }  // namespace
@@ -126,7 +90,7 @@ Exit get_caches(const Session& session, const GetOptions& options) {
 
 Exit get_node_caches(const Console& console, const GetOptions& options, Duration timeout) {
   if (!is_caches(options.kind) || !names_of(options).empty() || options.watch) {
-    return console.report(usage("--node is for `get caches`, without names"));
+    return console.report(usage("--node is for `get caches` and `get tunnels`, without names"));
   }
   const Result<v1::GetCachesResponse> node = ask_node(socket_of(options.node), timeout);
   if (!node.ok()) return console.report(no_node(node.status()));

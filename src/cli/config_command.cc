@@ -23,8 +23,10 @@ struct Reading {
 
 // What is wrong goes to stderr; false if anything is an error.
 bool read(const ConfigOptions& options, Reading& out) {
-  Result<config::Sources> sources = config::gather(
-      {.file = options.file, .default_data_dir = options.default_data_dir, .flags = {}});
+  Result<config::Sources> sources = config::gather({.file = options.file,
+                                                    .default_data_dir = options.default_data_dir,
+                                                    .flags = {},
+                                                    .role = options.role});
   if (!sources.ok()) {
     const Reason reason = split_reason(sources.status());
     print_err(fmt::format("error {}: {}\n  next: name a readable file with -f\n", reason.code,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/errors.h"
+#include "config/config.h"
 
 namespace holdfast::cli {
 
@@ -12,6 +13,7 @@ struct ConfigOptions {
   std::string default_data_dir;  // as the daemon would choose it
   bool effective = false;        // show also what nobody has set
   bool with_source = false;
+  config::Role role = config::Role::Controller;  // whose keys are looked at
 };
 
 // Every error and warning on stderr. Exit::BadInput if there is an error, or the file cannot be

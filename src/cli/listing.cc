@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/node_columns.h"
 #include "resource/codec.h"
 #include "resource/field_path.h"
 #include "resource/registry.h"
@@ -66,11 +67,15 @@ std::string event_json(const v1::Event& event) {
 }
 
 ResourceTable::ResourceTable(resource::Kind kind, bool wide, LastColumn last)
-    : table_(headers_of(columns_of(kind, wide)), wide ? LastColumn::Whole : last) {
+    : is_nodes_(is_node_kind(kind)),
+      wide_(wide),
+      table_(is_nodes_ ? node_headers(kind, wide) : headers_of(columns_of(kind, wide)),
+             wide ? LastColumn::Whole : last) {
   for (const resource::Column& column : columns_of(kind, wide)) paths_.push_back(column.path);
 }
 
 Row ResourceTable::row(const v1::Resource& resource) const {
+  if (is_nodes_) return node_row(resource, wide_, SystemClock().wall_now());
   Row cells;
   for (const std::string_view path : paths_) cells.push_back(resource::cell_text(resource, path));
   return cells;

@@ -34,6 +34,8 @@ class ResourceTable {
  private:
   Row row(const v1::Resource& resource) const;
 
+  bool is_nodes_;
+  bool wide_;
   std::vector<std::string_view> paths_;
   Table table_;
 };

@@ -1,6 +1,7 @@
-// What a controller is told when it starts, as plain values. The members mirror the dotted keys of
-// the file: `presence.agent_ttl` is config.presence.agent_ttl. Defaults, limits and meanings are in
-// keys.cc, the one table of keys; load.h fills this.
+// What a daemon is told when it starts, as plain values. The members mirror the dotted keys of the
+// file: `presence.agent_ttl` is config.presence.agent_ttl. Defaults, limits and meanings are in
+// keys.cc and node_keys.h, the one table of keys; load.h fills this. All roles read one form of
+// file, and each looks at its own sections.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@ namespace holdfast::config {
 
 enum class LogFormat : uint8_t { Auto, Json, Logfmt };
 enum class StoreType : uint8_t { Sqlite, Etcd, Memory };
+
+// What a daemon runs as.
+enum class Role : uint8_t { Controller, Proxy, Agent };
 
 struct LogConfig {
   std::string level;  // a word that log::parse_level() takes
@@ -83,8 +87,50 @@ struct AuditConfig {
   uint64_t keep_files = 0;
 };
 
+// Of agents and proxies alike.
+struct NodeSection {
+  std::string data_dir;
+  std::vector<std::string> servers;  // HOST:PORT; empty: the one that was joined
+  std::string health_listen;         // plain; health and metrics only; empty: only on the socket
+};
+
+struct AgentLimits {
+  uint64_t connections = 0;
+};
+
+struct AgentSection {
+  std::vector<std::string> services;  // SERVICE[/PORT]=TARGET
+  std::vector<std::string> labels;    // KEY=VALUE
+  std::vector<std::string> proxies;   // tunnel addresses to begin with
+  Duration stop_timeout{0};
+  AgentLimits limits;
+};
+
+struct ProxyLimits {
+  uint64_t tunnels = 0;
+  uint64_t tunnels_per_agent = 0;
+  uint64_t tunnels_per_second = 0;
+  uint64_t tunnel_burst = 0;
+  uint64_t handshakes = 0;
+  uint64_t strangers_per_address = 0;
+  uint64_t connections = 0;
+};
+
+struct ProxySection {
+  std::string tunnel_listen;
+  std::string peer_listen;
+  std::string public_listen;         // empty: off
+  std::string advertise_host;        // empty: of the certificate, or the host's name
+  std::vector<std::string> ingress;  // as written; see ingress_specs()
+  std::string group;
+  uint64_t generation = 0;
+  Duration drain_timeout{0};
+  bool reuse_port = false;
+  ProxyLimits limits;
+};
+
 // Filled by load(); on its own it is not a usable configuration.
-struct ControllerConfig {
+struct Config {
   uint64_t version = 0;
   LogConfig log;
   ControllerSection controller;
@@ -95,10 +141,18 @@ struct ControllerConfig {
   LimitsConfig limits;
   AuditConfig audit;
   v1::ServiceConfig grpc_service_config;
+  NodeSection node;
+  AgentSection agent;
+  ProxySection proxy;
 };
+using ControllerConfig = Config;
 
 // Where others reach this controller, given the port it really has: controller.advertise, or the
 // first of controller.hosts (else the first listen address) with that port.
 std::string advertised_address(const ControllerConfig& config, uint16_t port);
+
+// Each of proxy.ingress whole: where a list has commas between, "sni:ADDRESS=web" and "api" are the
+// one "sni:ADDRESS=web,api".
+std::vector<std::string> ingress_specs(const std::vector<std::string>& written);
 
 }  // namespace holdfast::config

@@ -82,7 +82,9 @@ Result<Sources> gather(Gathering gathering) {
   out.environment = environment();
   out.flags = std::move(gathering.flags);
   out.machine = {{"controller.name", host_name()},
-                 {"controller.data_dir", std::move(gathering.default_data_dir)}};
+                 {"controller.data_dir", gathering.default_data_dir},
+                 {"node.data_dir", std::move(gathering.default_data_dir)}};
+  out.role = gathering.role;
   return out;
 }
 

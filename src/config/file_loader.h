@@ -16,6 +16,7 @@ struct Gathering {
   std::string file;              // empty: kDefaultFile if it is there, else none
   std::string default_data_dir;  // empty: there is no default
   std::map<std::string, std::string> flags;
+  Role role = Role::Controller;
 };
 // Fails with HF6001 if the file is not there, is not a regular file or cannot be read, HF6003 if it
 // is too large.

@@ -89,13 +89,18 @@ TEST(Generated, ThePackagedFileIsGoodWithAndWithoutItsComments) {
   }
 
   for (const std::string& yaml : {text, uncommented}) {
-    const Sources sources = {.file_path = path,
-                             .file_text = yaml,
-                             .environment = {},
-                             .flags = {},
-                             .machine = {{"controller.name", "n"}, {"controller.data_dir", "/d"}}};
-    const Checked checked = check(sources);
-    EXPECT_EQ(problems_text(checked.problems, yaml), "");
+    for (const Role role : {Role::Controller, Role::Proxy, Role::Agent}) {
+      const Sources sources = {.file_path = path,
+                               .file_text = yaml,
+                               .environment = {},
+                               .flags = {},
+                               .machine = {{"controller.name", "n"},
+                                           {"controller.data_dir", "/d"},
+                                           {"node.data_dir", "/d"}},
+                               .role = role};
+      const Checked checked = check(sources);
+      EXPECT_EQ(problems_text(checked.problems, yaml), "");
+    }
   }
 }
 
@@ -116,6 +121,7 @@ TEST(Table, HasEveryPathOnceAndASentenceForEach) {
     EXPECT_TRUE(variables.insert(environment_name(key)).second) << key.path;
     EXPECT_TRUE(key.doc.ends_with('.')) << key.path;
     EXPECT_NE(key.assign, nullptr) << key.path;
+    EXPECT_NE(key.roles, 0) << key.path;
   }
   EXPECT_EQ(environment_name(*find_key("controller.http.health_listen")),
             "HOLDFAST_CONTROLLER_HTTP_HEALTH_LISTEN");

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
 #include "config/addresses.h"
+#include "config/key_rows.h"
+#include "config/node_keys.h"
 #include "resource/text_rules.h"
 
 namespace holdfast::config {
@@ -14,12 +17,6 @@ namespace {
 
 using std::string_view;
 
-// Units of a range.
-constexpr uint64_t kMillisecond = 1'000'000;
-constexpr uint64_t kSecond = 1'000 * kMillisecond;
-constexpr uint64_t kMinute = 60 * kSecond;
-constexpr uint64_t kHour = 60 * kMinute;
-constexpr uint64_t kDay = 24 * kHour;
 constexpr uint64_t kKiB = 1024;
 constexpr uint64_t kMiB = 1024 * kKiB;
 constexpr uint64_t kGiB = 1024 * kMiB;
@@ -29,46 +26,34 @@ constexpr std::array<string_view, 4> kLevels = {"debug", "info", "warn", "error"
 constexpr std::array<string_view, 3> kFormats = {"auto", "json", "logfmt"};
 constexpr std::array<string_view, 3> kStores = {"sqlite", "etcd", "memory"};
 
-// Writes the value into the member that `Path` leads to: &ControllerConfig::log, &LogConfig::level.
-template <auto... Path>
-void into(ControllerConfig& config, const Value& value) {
-  auto& member = (config.*....*Path);
-  using Member = std::remove_cvref_t<decltype(member)>;
-  if constexpr (std::is_enum_v<Member>) {
-    member = static_cast<Member>(std::get<Choice>(value).index);
-  } else if constexpr (std::is_same_v<Member, std::string>) {
-    const Choice* choice = std::get_if<Choice>(&value);
-    member = choice != nullptr ? std::string(choice->word) : std::get<std::string>(value);
-  } else {
-    member = std::get<Member>(value);
-  }
-}
-
 using C = ControllerConfig;
 using Section = ControllerSection;
 
-constexpr auto kTable = std::to_array<Key>({
+constexpr auto kControllerKeys = std::to_array<Key>({
     {.path = "version",
      .type = Type::Count,
      .fallback = "1",
      .doc = "Version of this file's form; there is only 1.",
      .assign = into<&C::version>,
      .range = {1, 1},
-     .only_in_file = true},
+     .only_in_file = true,
+     .roles = kForAll},
     {.path = "log.level",
      .type = Type::Choice,
      .fallback = "info",
      .doc = "The least important lines to log.",
      .assign = into<&C::log, &LogConfig::level>,
      .words = kLevels,
-     .needs_restart = false},
+     .needs_restart = false,
+     .roles = kForAll},
     {.path = "log.format",
      .type = Type::Choice,
      .fallback = "auto",
      .doc = "Form of log lines on stderr; auto is logfmt on a terminal and json elsewhere.",
      .assign = into<&C::log, &LogConfig::format>,
      .words = kFormats,
-     .needs_restart = false},
+     .needs_restart = false,
+     .roles = kForAll},
     {.path = "controller.name",
      .doc = "Name this controller announces; unique in the cluster.",
      .assign = into<&C::controller, &Section::name>,
@@ -268,6 +253,13 @@ constexpr auto kTable = std::to_array<Key>({
      .doc = "What GetServiceConfig tells clients about balancing, as a mapping or as JSON.",
      .assign = into<&C::grpc_service_config>},
 });
+
+constexpr auto kTable = [] {
+  std::array<Key, kControllerKeys.size() + kNodeKeys.size()> all{};
+  std::ranges::copy(kControllerKeys, all.begin());
+  std::ranges::copy(kNodeKeys, all.begin() + kControllerKeys.size());
+  return all;
+}();
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // The one table of configuration keys. The reader, the environment, the flags, the listing of what
 // is in effect, the JSON Schema, docs/configuration.md and the manual page all come from it, so a
-// key is added by adding its row (keys.cc) and its member (config.h).
+// key is added by adding its row (keys.cc, node_keys.h) and its member (config.h).
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,17 @@ struct Range {
   uint64_t max = std::numeric_limits<int64_t>::max();
 };
 
+// The roles that look at a key, as bits.
+inline constexpr uint8_t kForController = 1 << static_cast<uint8_t>(Role::Controller);
+inline constexpr uint8_t kForProxy = 1 << static_cast<uint8_t>(Role::Proxy);
+inline constexpr uint8_t kForAgent = 1 << static_cast<uint8_t>(Role::Agent);
+inline constexpr uint8_t kForNodes = kForProxy | kForAgent;
+inline constexpr uint8_t kForAll = kForController | kForNodes;
+
 struct Key {
   // What is wrong with a text, or with each of a list.
   using Rule = std::optional<std::string> (*)(std::string_view text);
-  using Assign = void (*)(ControllerConfig& config, const Value& value);
+  using Assign = void (*)(Config& config, const Value& value);
 
   std::string_view path;  // "controller.http.listen"
   Type type = Type::Text;
@@ -40,6 +47,9 @@ struct Key {
   bool only_in_file = false;  // no variable and no flag sets it
   bool is_secret = false;     // listings show that it is set, not what it is
   bool may_be_empty = false;  // of a Text or List
+  uint8_t roles = kForController;
+
+  constexpr bool is_for(Role role) const { return (roles >> static_cast<uint8_t>(role) & 1) != 0; }
 };
 
 std::span<const Key> keys();

@@ -59,7 +59,7 @@ std::string hint(string_view section, string_view name) {
 
 class Loader {
  public:
-  explicit Loader(const Sources& sources) : sources_(sources) {}
+  explicit Loader(const Sources& sources) : sources_(sources) { loaded_.role = sources.role; }
 
   Checked run() {
     take_defaults();
@@ -186,6 +186,7 @@ class Loader {
   void require_values() {
     for (const Setting& setting : loaded_.settings) {
       const Key& key = *setting.key;
+      if (!key.is_for(sources_.role)) continue;
       const std::string* text = std::get_if<std::string>(&setting.value);
       if (text == nullptr || !text->empty() || key.may_be_empty || bad_.contains(key.path))
         continue;
@@ -243,6 +244,7 @@ std::string effective_text(const Loaded& loaded, bool with_source) {
   std::vector<std::pair<const Setting*, std::string>> rows;
   constexpr size_t kWidestValue = 40;
   for (const Setting& setting : loaded.settings) {
+    if (!setting.key->is_for(loaded.role)) continue;
     std::string text = value_text(*setting.key, setting.value);
     if (setting.key->is_secret && !text.empty()) text = "(set)";
     if (text.empty()) text = "\"\"";
@@ -263,6 +265,7 @@ Changes changes(const Loaded& running, const Loaded& next) {
   Changes out;
   for (size_t i = 0; i < std::min(running.settings.size(), next.settings.size()); ++i) {
     const Key& key = *next.settings[i].key;
+    if (!key.is_for(next.role)) continue;
     if (value_text(key, running.settings[i].value) == value_text(key, next.settings[i].value)) {
       continue;
     }

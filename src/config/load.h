@@ -25,8 +25,11 @@ struct Sources {
   std::map<std::string, std::string> environment;
   // By dotted key: {"log.level", "debug"}. Lists with commas between.
   std::map<std::string, std::string> flags;
-  // Defaults that depend on the machine: controller.name and controller.data_dir.
+  // Defaults that depend on the machine: controller.name, controller.data_dir and node.data_dir.
   std::map<std::string, std::string> machine;
+  // What the daemon runs as. Keys of other roles must be good values too, but what they mean
+  // together, and which are missing, is not looked at.
+  Role role = Role::Controller;
 };
 
 struct Setting {
@@ -36,9 +39,10 @@ struct Setting {
 };
 
 struct Loaded {
-  ControllerConfig config;
+  Config config;
   std::vector<Setting> settings;  // one for each key, in the order of the table
   std::vector<Problem> warnings;
+  Role role = Role::Controller;
 };
 
 // `loaded` counts only if no problem is an error; the warnings are among the problems too.
@@ -51,11 +55,11 @@ Checked check(const Sources& sources);
 // The same, with everything that is wrong as one kInvalidArgument of many lines.
 Result<Loaded> load(const Sources& sources);
 
-// "controller.listen   127.0.0.1:7443   default", one line for each key; without `with_source` the
-// third column is left out. Secrets are "(set)" or empty.
+// "controller.listen   127.0.0.1:7443   default", one line for each key of the role; without
+// `with_source` the third column is left out. Secrets are "(set)" or empty.
 std::string effective_text(const Loaded& loaded, bool with_source);
 
-// The keys that differ, and of these the ones a running daemon cannot take over.
+// The keys of the role that differ, and of these the ones a running daemon cannot take over.
 struct Changes {
   std::vector<std::string_view> live;
   std::vector<std::string_view> need_restart;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/addresses.h"
+#include "config/node_rules.h"
 
 namespace holdfast::config {
 namespace {
@@ -23,17 +24,69 @@ class Relations {
   Relations(const Loaded& loaded, const std::set<string_view>& bad) : loaded_(loaded), bad_(bad) {}
 
   std::vector<Problem> check() {
+    switch (loaded_.role) {
+      case Role::Controller:
+        check_controller();
+        break;
+      case Role::Proxy:
+        check_proxy();
+        break;
+      case Role::Agent:
+        check_agent();
+        break;
+    }
+    return std::move(problems_);
+  }
+
+ private:
+  using Keys = std::initializer_list<string_view>;
+
+  void check_controller() {
     check_presence();
     check_detection();
     check_listeners();
     check_reach();
     check_etcd();
     check_limits();
-    return std::move(problems_);
   }
 
- private:
-  using Keys = std::initializer_list<string_view>;
+  void check_proxy() {
+    const ProxySection& proxy = loaded_.config.proxy;
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    claim(taken, proxy.tunnel_listen, "proxy.tunnel_listen");
+    claim(taken, proxy.peer_listen, "proxy.peer_listen");
+    claim(taken, proxy.public_listen, "proxy.public_listen");
+    for (const std::string& spec : proxy.ingress) {
+      claim(taken, ingress_address(spec), "proxy.ingress");
+    }
+    claim(taken, loaded_.config.node.health_listen, "node.health_listen");
+    if (!proxy.ingress.empty() && ingress_address(proxy.ingress.front()).empty()) {
+      error({"proxy.ingress"},
+            fmt::format("proxy.ingress begins with the service {}, which belongs to no listener; "
+                        "use one such as sni:0.0.0.0:8443={}",
+                        proxy.ingress.front(), proxy.ingress.front()));
+    }
+    if (proxy.limits.tunnel_burst < proxy.limits.tunnels_per_second) {
+      warn({"proxy.limits.tunnel_burst", "proxy.limits.tunnels_per_second"},
+           fmt::format("proxy.limits.tunnel_burst {} is less than a second's worth of "
+                       "proxy.limits.tunnels_per_second {}",
+                       proxy.limits.tunnel_burst, proxy.limits.tunnels_per_second));
+    }
+  }
+
+  void check_agent() {
+    const AgentSection& agent = loaded_.config.agent;
+    unique_before_equals(agent.services, "agent.services");
+    unique_before_equals(agent.labels, "agent.labels");
+  }
+
+  void unique_before_equals(const std::vector<std::string>& pairs, string_view key) {
+    std::set<string_view> seen;
+    for (const string_view pair : pairs) {
+      const string_view name = pair.substr(0, pair.find('='));
+      if (!seen.insert(name).second) error({key}, fmt::format("{} has {} twice", key, name));
+    }
+  }
 
   void check_presence() {
     const PresenceConfig& presence = loaded_.config.presence;

@@ -29,12 +29,17 @@ std::string why(const Status& status) {
 }
 
 // A controller refuses longer ones, and all of the announcement with them.
-v1::CachedKind bounded(v1::CachedKind row) {
+template <typename Row>
+void bound_reason(Row& row) {
   constexpr size_t kMaxReasonBytes = 400;
   if (row.reason().size() > kMaxReasonBytes) {
     row.set_reason(quoted(row.reason(), kMaxReasonBytes));
   }
-  return row;
+}
+template <typename Body>
+void bound_reasons(Body& body) {
+  bound_reason(body);
+  for (v1::CachedKind& row : *body.mutable_caches()) bound_reason(row);
 }
 
 }  // namespace
@@ -49,6 +54,7 @@ NodeService::NodeService(const asio::any_io_executor& loop, const Clock& clock, 
       announcer_(options_.announcer, options_.seed),
       keeper_(options_.keeper, options_.seed),
       timer_(loop),
+      taking_(loop),
       tasks_(loop) {
   const Role role = identity().who.role;
   HF_CHECK(role == Role::Agent || role == Role::Proxy, "a node is an agent or a proxy");
@@ -70,6 +76,7 @@ void NodeService::start() {
 asio::awaitable<void> NodeService::stop() {
   stopping_ = true;
   wake();
+  taking_.cancel();
   co_await tasks_.join();
   if (stats_.announced > 0 && !keeper_.expired()) co_await say_goodbye();
   co_await link_.stop();
@@ -113,9 +120,21 @@ asio::awaitable<void> NodeService::follow_link() {
   }
 }
 
-void NodeService::caches_changed() {
+void NodeService::content_changed() {
   announcer_.content_changed(clock_.now());
   wake();
+}
+
+asio::awaitable<bool> NodeService::announce_within(Duration timeout) {
+  const health::Announcer::Attempt before = sent_;
+  const Time deadline = clock_.now() + timeout;
+  if (announcer_.failures() > 0) announcer_.start(clock_.now());
+  content_changed();
+  while (taken_ <= before && clock_.now() < deadline && !stopping_) {
+    taking_.expires_after(deadline - clock_.now());
+    co_await taking_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_return taken_ > before;
 }
 
 void NodeService::step() {
@@ -125,7 +144,9 @@ void NodeService::step() {
   if (action == IdentityKeeper::Action::Renew) tasks_.spawn(renew());
   const health::Announcer::Action due = announcer_.on_tick(clock_.now());
   take_report(due);
-  if (due.announce) tasks_.spawn(announce(*due.announce));
+  if (!due.announce) return;
+  sent_ = *due.announce;
+  tasks_.spawn(announce(sent_));
 }
 
 // The calendar may jump: it is looked at again and again.
@@ -148,8 +169,8 @@ v1::AnnounceRequest NodeService::announcement(const HeldIdentity& held) const {
     body.set_zone(held.who.zone);
     body.set_version(options_.version);
     *body.mutable_started() = resource::to_proto(started_);
-    if (!options_.caches) return;
-    for (v1::CachedKind& row : options_.caches()) *body.add_caches() = bounded(std::move(row));
+    if (options_.describe) options_.describe(*request.mutable_resource());
+    bound_reasons(body);
   };
   if (is_proxy) {
     describe(*request.mutable_resource()->mutable_proxy());
@@ -168,6 +189,8 @@ asio::awaitable<void> NodeService::announce(health::Announcer::Attempt attempt) 
   if (stopping_) co_return;
   const Time now = clock_.now();
   if (announced.ok()) {
+    taken_ = std::max(taken_, attempt);
+    taking_.cancel();
     const Duration next_in = resource::to_duration(announced->response.next_in());
     take_report(announcer_.delivered(attempt, next_in, now));
     obey(*announced);

@@ -42,8 +42,9 @@ struct NodeOptions {
   // longest wait before the calendar is looked at again.
   Duration look_again = std::chrono::seconds(5);
   uint64_t seed = 1;  // of the jitter
-  // What the node says of its cache in its announcements, if it has one.
-  std::function<std::vector<v1::CachedKind>()> caches{};
+  // Adds to an announcement, which has the node's name, zone, version and start, what else the node
+  // has to say; asked each time.
+  std::function<void(v1::Resource&)> describe{};
 };
 
 struct NodeStats {
@@ -63,8 +64,11 @@ class NodeService {
   void start();
   // Ends what start() began, says goodbye and leaves the controllers, in bounded time.
   asio::awaitable<void> stop();
-  // What `caches` says has changed: it is announced, at most once in announcer.min_interval.
-  void caches_changed();
+  // What `describe` says has changed: it is announced, at most once in announcer.min_interval.
+  void content_changed();
+  // The same, and waits until a controller has taken it; false after this long. It does not wait
+  // for a backoff. Requires: nobody else waits in it.
+  asio::awaitable<bool> announce_within(Duration timeout);
 
   const HeldIdentity& identity() const { return *link_.newest(); }
   const NodeStats& stats() const { return stats_; }
@@ -102,7 +106,10 @@ class NodeService {
   bool present_ = false;
   bool stopping_ = false;
   NodeStats stats_;
+  health::Announcer::Attempt sent_ = 0;
+  health::Announcer::Attempt taken_ = 0;  // by a controller
   asio::steady_timer timer_;
+  asio::steady_timer taking_;  // woken by each announcement that was taken
   net::TaskGroup tasks_;
 };
 

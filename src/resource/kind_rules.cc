@@ -31,6 +31,7 @@ constexpr int kMaxTrustedPins = 16;
 constexpr size_t kMaxCacheRows = 64;  // more kinds than we know: a newer node may have them
 constexpr size_t kMaxCacheWordBytes = 16;
 constexpr size_t kMaxCacheReasonBytes = 512;
+constexpr int kMaxTunnels = 1'024;  // that an agent tells of
 
 Status check_port(const std::string& at, const v1::ServicePort& port) {
   if (port.port() == 0 || port.port() > kMaxPort) {
@@ -145,6 +146,26 @@ Status check_caches(const google::protobuf::RepeatedPtrField<v1::CachedKind>& ca
   return absl::OkStatus();
 }
 
+// What a node says of its own state.
+template <typename Node>
+Status check_state(const Node& node) {
+  TRY_OK(check_length("spec.code", node.code(), kMaxCacheWordBytes));
+  return check_length("spec.reason", node.reason(), kMaxCacheReasonBytes);
+}
+
+Status check_tunnels(const v1::Agent& agent) {
+  if (agent.tunnels_size() > kMaxTunnels) {
+    return wrong_field("spec.tunnels", fmt::format("{} are too many; use up to {}",
+                                                   agent.tunnels_size(), kMaxTunnels));
+  }
+  for (int i = 0; i < agent.tunnels_size(); ++i) {
+    const std::string at = fmt::format("spec.tunnels[{}]", i);
+    TRY_OK(require_name(at + ".proxy", agent.tunnels(i).proxy()));
+    TRY_OK(check_length(at + ".state", agent.tunnels(i).state(), kMaxCacheWordBytes));
+  }
+  return absl::OkStatus();
+}
+
 Status check_pem(const std::string& at, std::string_view pem) {
   if (pem.starts_with("-----BEGIN ")) return absl::OkStatus();
   return wrong_field(at, "is not PEM; it begins with \"-----BEGIN \"");
@@ -166,6 +187,7 @@ Status validate_proxy(const v1::Resource& resource) {
   TRY_OK(optional_address("spec.peer_address", proxy.peer_address()));
   TRY_OK(check_announcement(proxy.announcement()));
   TRY_OK(check_caches(proxy.caches()));
+  TRY_OK(check_state(proxy));
   return optional_name("spec.group", proxy.group());
 }
 
@@ -174,6 +196,8 @@ Status validate_agent(const v1::Resource& resource) {
   TRY_OK(optional_name("spec.zone", agent.zone()));
   TRY_OK(check_announcement(agent.announcement()));
   TRY_OK(check_caches(agent.caches()));
+  TRY_OK(check_state(agent));
+  TRY_OK(check_tunnels(agent));
   std::set<std::string_view> seen;
   for (int i = 0; i < agent.services_size(); ++i) {
     const std::string at = fmt::format("spec.services[{}].service", i);

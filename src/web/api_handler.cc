@@ -66,6 +66,9 @@ ApiHandler::Answer ApiHandler::dispatch(const Route& route, const net::HttpReque
       co_return co_await ask(backend_.service_config, request, std::move(caller));
     case Endpoint::Caches:
       co_return caches(request);
+    case Endpoint::Tunnels:
+    case Endpoint::Drain:
+      co_return ask_node(request);
     default:
       co_return absl::InternalError("a route of health is not of the API");
   }
@@ -141,6 +144,14 @@ Result<net::HttpResponse> ApiHandler::caches(const net::HttpRequest& request) co
   return coded(absl::StatusCode::kNotFound, "HF6034",
                "a controller has no cache; ask a node's own socket, or see spec.caches of its "
                "agent or proxy");
+}
+
+Result<net::HttpResponse> ApiHandler::ask_node(const net::HttpRequest& request) const {
+  TRY_OK(no_query(request));
+  if (backend_.node_call) return backend_.node_call(request);
+  return coded(absl::StatusCode::kNotFound, "HF6034",
+               "a controller has no tunnels; ask a node's own socket, or a proxy's public "
+               "address");
 }
 
 template <typename Response, typename Request>

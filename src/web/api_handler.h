@@ -27,6 +27,7 @@ class ApiHandler {
   Answer remove(const Route& route, const net::HttpRequest& request, api::Caller caller);
   Answer watch(const net::HttpRequest& request, api::Caller caller);
   Result<net::HttpResponse> caches(const net::HttpRequest& request) const;
+  Result<net::HttpResponse> ask_node(const net::HttpRequest& request) const;
   template <typename Response, typename Request>
   Answer ask(const Call<Response, Request>& call, const net::HttpRequest& request,
              api::Caller caller);

@@ -16,6 +16,7 @@
 #include "holdfast/v1/api.pb.h"
 #include "holdfast/v1/identity.pb.h"
 #include "holdfast/v1/node.pb.h"
+#include "net/http_message.h"
 
 namespace holdfast::web {
 
@@ -59,6 +60,8 @@ struct Backend {
   Call<v1::GetServiceConfigResponse, v1::GetServiceConfigRequest> service_config;
   // Of a node only.
   std::function<v1::GetCachesResponse()> caches;
+  // The same: /v1/tunnels and /v1/drain, from the request to the answer.
+  std::function<Result<net::HttpResponse>(const net::HttpRequest&)> node_call;
 };
 
 }  // namespace holdfast::web

@@ -59,6 +59,7 @@ std::optional<Endpoint> call_named(string_view name) {
   if (name == "whoami") return Endpoint::WhoAmI;
   if (name == "service-config") return Endpoint::ServiceConfig;
   if (name == "caches") return Endpoint::Caches;
+  if (name == "tunnels") return Endpoint::Tunnels;
   return std::nullopt;
 }
 
@@ -67,6 +68,9 @@ Found find_v1(string_view method, const Segments& segments) {
   if (const std::optional<Endpoint> call = call_named(segments[1])) {
     if (segments.size() == 3) return no_such_path();
     return choose(method, {{"GET", *call}}, {});
+  }
+  if (segments[1] == "drain" && segments.size() == 2) {
+    return choose(method, {{"GET", Endpoint::Drain}, {"POST", Endpoint::Drain}}, {});
   }
   const Result<resource::Kind> kind = resource::find_kind(segments[1]);
   if (!kind.ok()) {
@@ -114,6 +118,10 @@ string_view verb_of(Endpoint endpoint) {
       return "service-config";
     case Endpoint::Caches:
       return "caches";
+    case Endpoint::Tunnels:
+      return "tunnels";
+    case Endpoint::Drain:
+      return "drain";
   }
   return "";
 }

@@ -30,6 +30,8 @@ enum class Endpoint : uint8_t {
   WhoAmI,
   ServiceConfig,
   Caches,
+  Tunnels,
+  Drain,
 };
 // For the audit: "list".
 std::string_view verb_of(Endpoint endpoint);

@@ -45,6 +45,9 @@ TEST(Route, CallsThatAreNotAboutAKind) {
   EXPECT_EQ(route_of("GET", {"v1", "whoami"}).endpoint, Endpoint::WhoAmI);
   EXPECT_EQ(route_of("GET", {"v1", "service-config"}).endpoint, Endpoint::ServiceConfig);
   EXPECT_EQ(route_of("GET", {"v1", "caches"}).endpoint, Endpoint::Caches);
+  EXPECT_EQ(route_of("GET", {"v1", "tunnels"}).endpoint, Endpoint::Tunnels);
+  EXPECT_EQ(route_of("GET", {"v1", "drain"}).endpoint, Endpoint::Drain);
+  EXPECT_EQ(route_of("POST", {"v1", "drain"}).endpoint, Endpoint::Drain);
 }
 
 TEST(Route, WhatIsNotThereIs404) {

@@ -118,4 +118,14 @@ std::string service_yaml(const std::string& name, int port) {
       name, port);
 }
 
+Arguments node_command(const std::string& role, const std::string& data_dir) {
+  Arguments words = {HF_BIN_DIR "/holdfastd", role, "--data-dir", data_dir};
+  if (role != "proxy") return words;
+  for (const char* flag : {"--tunnel-listen", "--peer-listen", "--public-listen"}) {
+    words.insert(words.end(), {flag, "127.0.0.1:0"});
+  }
+  words.insert(words.end(), {"--advertise-host", "127.0.0.1"});
+  return words;
+}
+
 }  // namespace holdfast::test

@@ -47,7 +47,7 @@ Fleet::Fleet(const Arguments& settings) : controller_(controller_arguments(setti
   HF_CHECK(made.exit_code == 0, made.error);
 }
 
-void Fleet::add(const std::string& role, const std::string& name) {
+void Fleet::add(const std::string& role, const std::string& name, const Arguments& more) {
   const ProgramOutcome token = cli({"token", "create", "--role", role, "--name", name});
   ASSERT_EQ(token.exit_code, 0) << token.error;
   const Arguments join = {HF_BIN_DIR "/holdfast",
@@ -73,6 +73,7 @@ void Fleet::add(const std::string& role, const std::string& name) {
       10s);
   ASSERT_TRUE(in_time) << joined.error;
   nodes_[name].role = role;
+  nodes_[name].more = more;
   start(name);
 }
 
@@ -84,9 +85,10 @@ void Fleet::add_usual() {
 
 void Fleet::start(const std::string& name) {
   Node& node = nodes_.at(name);
+  Arguments command = node_command(node.role, data_dir(name));
+  command.insert(command.end(), node.more.begin(), node.more.end());
   node.process = std::make_unique<ChildProcess>(
-      ChildOptions{.arguments = {HF_BIN_DIR "/holdfastd", node.role, "--data-dir", data_dir(name)},
-                   .output_file = folder_.file(name + ".log")});
+      ChildOptions{.arguments = command, .output_file = folder_.file(name + ".log")});
 }
 
 std::vector<std::string> Fleet::names() const {

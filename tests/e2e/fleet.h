@@ -21,8 +21,9 @@ class Fleet {
   ControllerProcess& controller() { return controller_; }
   ProgramOutcome cli(const Arguments& arguments) { return controller_.cli(arguments); }
 
-  // A node with a token of its own, and its daemon started. `role` is "agent" or "proxy".
-  void add(const std::string& role, const std::string& name);
+  // A node with a token of its own, and its daemon started. `role` is "agent" or "proxy"; `more` is
+  // what its daemon is told besides.
+  void add(const std::string& role, const std::string& name, const Arguments& more = {});
   // Three agents and a proxy: a-1, a-2, a-3, p-1.
   void add_usual();
   // Starts the daemon of a node that joined.
@@ -48,6 +49,7 @@ class Fleet {
  private:
   struct Node {
     std::string role;
+    Arguments more;
     std::unique_ptr<ChildProcess> process;
   };
 

@@ -106,9 +106,9 @@ class NodeFailover : public testing::Test {
     HF_CHECK(joined.exit_code == 0, joined.error);
     Member& member = members_[name];
     member.role = role;
-    member.process = std::make_unique<ChildProcess>(
-        ChildOptions{.arguments = {HF_BIN_DIR "/holdfastd", role, "--data-dir", data_dir(name)},
-                     .output_file = folder_.file(name + ".log")});
+    member.process =
+        std::make_unique<ChildProcess>(ChildOptions{.arguments = node_command(role, data_dir(name)),
+                                                    .output_file = folder_.file(name + ".log")});
   }
 
   std::string data_dir(const std::string& name) const { return folder_.file(name); }

@@ -239,7 +239,7 @@ TEST(Node, WithoutAnIdentityOrWithAnotherRolesItDoesNotStart) {
   const ProgramOutcome other = run_daemon({"proxy", "--data-dir", fleet.data_dir("a-1")});
   EXPECT_EQ(other.exit_code, 78);
   EXPECT_THAT(other.error, AllOf(HasSubstr("HF5018"), HasSubstr("agent/a-1")));
-  EXPECT_THAT(run_daemon({"agent", "--help"}).output, HasSubstr("no tunnels yet"));
+  EXPECT_THAT(run_daemon({"agent", "--help"}).output, HasSubstr("--service web=127.0.0.1:8080"));
 }
 
 }  // namespace

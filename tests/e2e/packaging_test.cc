@@ -41,10 +41,11 @@ TEST(Package, HoldsWhatItPromises) {
 
   for (const char* path :
        {"./usr/bin/holdfast\n", "./usr/sbin/holdfastd\n", "./etc/holdfast/holdfast.yaml\n",
+        "./lib/systemd/system/holdfastd-agent.service\n",
         "./lib/systemd/system/holdfastd-controller.service\n",
-        "./usr/lib/sysusers.d/holdfast.conf\n", "./usr/lib/tmpfiles.d/holdfast.conf\n",
-        "./usr/share/man/man1/holdfast.1.gz\n", "./usr/share/man/man8/holdfastd.8.gz\n",
-        "./usr/share/man/man5/holdfast.yaml.5.gz\n",
+        "./lib/systemd/system/holdfastd-proxy.service\n", "./usr/lib/sysusers.d/holdfast.conf\n",
+        "./usr/lib/tmpfiles.d/holdfast.conf\n", "./usr/share/man/man1/holdfast.1.gz\n",
+        "./usr/share/man/man8/holdfastd.8.gz\n", "./usr/share/man/man5/holdfast.yaml.5.gz\n",
         "./usr/share/bash-completion/completions/holdfast\n",
         "./usr/share/zsh/vendor-completions/_holdfast\n",
         "./usr/share/fish/vendor_completions.d/holdfast.fish\n",

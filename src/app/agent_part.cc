@@ -1,0 +1,218 @@
+#include "app/agent_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/metric_totals.h"
+#include "base/log.h"
+#include "base/reason.h"
+#include "identity/identity.h"
+#include "resource/proto_time.h"
+
+namespace holdfast::app {
+namespace {
+
+using resource::Kind;
+
+// So that an announcement stays below what a controller takes.
+constexpr size_t kMostServicesBytes = 32 << 10;
+
+tunnel::AgentIdentity identity_of(const node::HeldIdentity& held) {
+  return {.private_key_pem = held.private_key_pem,
+          .certificate_pem = held.certificate_pem,
+          .ca_pem = held.ca_pem};
+}
+
+v1::Exposed exposed_of(const tunnel::TargetTable& targets, const config::AgentSection& config) {
+  v1::Exposed exposed;
+  for (const std::string& name : targets.services()) {
+    v1::ExposedService& service = *exposed.add_services();
+    service.set_service(name);
+    service.set_healthy(true);
+  }
+  for (const std::string& label : config.labels) {
+    const size_t equals = label.find('=');
+    (*exposed.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  return exposed;
+}
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
+                                                  const AgentPartOptions& options) {
+  tunnel::AgentOptions made{.version = options.version, .seed = options.seed};
+  made.stop_timeout = options.config.stop_timeout;
+  made.forward.max_per_target = options.config.limits.connections;
+  made.link.session.max_streams = static_cast<uint32_t>(options.config.limits.connections);
+  TRY(std::unique_ptr<tunnel::AgentService> agent,
+      tunnel::AgentService::make(world.loop, world.clock, std::move(made),
+                                 identity_of(world.held)));
+  std::unique_ptr<AgentPart> part(new AgentPart(world, std::move(agent)));
+  TRY_OK(part->use(options.config));
+  part->agent_->set_bootstrap(options.config.proxies);
+  return part;
+}
+
+AgentPart::AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent)
+    : registry_(world.registry),
+      view_(world.published),
+      node_(identity::to_string(world.held.who)),
+      zone_(world.held.who.zone),
+      agent_(std::move(agent)) {
+  agent_->on_change(world.changed);
+  agent_->set_services([this](const std::string& name) { return find_service(view_, name); });
+}
+
+Status AgentPart::use(const config::AgentSection& config) {
+  TRY(tunnel::TargetTable targets, tunnel::TargetTable::parse(config.services));
+  v1::Exposed exposed = exposed_of(targets, config);
+  TRY_OK(agent_->set_exposed(exposed));
+  agent_->set_targets(std::move(targets));
+  exposed_ = std::move(exposed);
+  return absl::OkStatus();
+}
+
+void AgentPart::start() {
+  started_ = true;
+  agent_->start();
+}
+
+asio::awaitable<void> AgentPart::stop() {
+  if (started_) co_await agent_->stop();
+}
+
+// Its own stop is bounded by agent.stop_timeout.
+void AgentPart::hurry() {}
+
+void AgentPart::set_identity(const node::HeldIdentity& held) {
+  const Status used = agent_->set_identity(identity_of(held));
+  if (!used.ok()) log::error("tunnels keep the old identity", {{"why", used.ToString()}});
+}
+
+void AgentPart::follow_cache() {
+  if (proxies_mark_.moved(view_.read<Kind::Proxy>())) {
+    agent_->set_proxies(all_proxies<tunnel::KnownProxy>(view_));
+  }
+  if (settings_mark_.moved(view_.read<Kind::NetworkingConfig>())) {
+    agent_->set_settings(networking_config(view_));
+  }
+}
+
+void AgentPart::describe(v1::Resource& entry) const {
+  v1::Agent& agent = *entry.mutable_agent();
+  entry.mutable_metadata()->mutable_labels()->insert(exposed_.labels().begin(),
+                                                     exposed_.labels().end());
+  size_t bytes = 0;
+  for (const v1::ExposedService& service : exposed_.services()) {
+    bytes += service.ByteSizeLong();
+    if (bytes > kMostServicesBytes) break;
+    *agent.add_services() = service;
+  }
+  for (v1::AgentTunnel& tunnel : agent_->describe()) *agent.add_tunnels() = std::move(tunnel);
+  for (const std::string& proxy : agent_->proxies()) agent.add_proxies(proxy);
+  const tunnel::PoolView pool = agent_->pool();
+  agent.set_tunnels_wanted(static_cast<uint32_t>(std::max<size_t>(pool.desired_count, 1)));
+  agent.set_code(pool.shortfall_code);
+  agent.set_reason(pool.shortfall);
+  if (agent_->last_frame() != WallTime()) {
+    *agent.mutable_last_tunnel_frame() = resource::to_proto(agent_->last_frame());
+  }
+}
+
+v1::GetTunnelsResponse AgentPart::tunnels() const {
+  v1::GetTunnelsResponse response;
+  response.set_node(node_);
+  response.set_zone(zone_);
+  for (v1::AgentTunnel& tunnel : agent_->describe()) *response.add_tunnels() = std::move(tunnel);
+  response.set_wanted(static_cast<uint32_t>(agent_->pool().desired_count));
+  return response;
+}
+
+Status AgentPart::drain(const v1::DrainRequest&) {
+  return coded(absl::StatusCode::kFailedPrecondition, "HF6011",
+               "an agent is not drained; stop it, and it says goodbye on its tunnels");
+}
+
+v1::DrainStatus AgentPart::drain_status() const {
+  v1::DrainStatus status;
+  status.set_node(node_);
+  status.set_phase("running");
+  status.set_tunnels(static_cast<uint32_t>(agent_->stats().tunnels));
+  status.set_streams(static_cast<uint32_t>(agent_->streams()));
+  return status;
+}
+
+// Fewer than there should be is for operators; none at all means that nobody can be reached here.
+std::vector<ComponentReport> AgentPart::reports() const {
+  const tunnel::PoolView pool = agent_->pool();
+  if (pool.usable > 0 && pool.shortfall_code.empty()) return {{"tunnels", absl::OkStatus()}};
+  const std::string code = pool.shortfall_code.empty() ? "HF2140" : pool.shortfall_code;
+  std::string why = pool.shortfall.empty() ? "no tunnel yet" : pool.shortfall;
+  if (!agent_->last_failure().empty()) why += "; last: " + agent_->last_failure();
+  return {{.component = "tunnels",
+           .status = coded(absl::StatusCode::kUnavailable, code, why),
+           .is_warning = pool.usable > 0 || exposed_.services().empty()}};
+}
+
+void AgentPart::update_metrics() {
+  MetricTotals metrics(registry_);
+  const tunnel::PoolView pool = agent_->pool();
+  const auto set = [&](const char* name, const char* help, double value) {
+    metrics.set({name, help}, {}, value);
+  };
+  set("holdfast_agent_tunnels", "Tunnels that take connections now.",
+      static_cast<double>(pool.usable));
+  set("holdfast_agent_tunnels_wanted", "Tunnels there should be, with the proxies there are.",
+      static_cast<double>(pool.desired_count));
+  set("holdfast_agent_dials_inflight", "Proxies that are being dialled.",
+      static_cast<double>(pool.inflight));
+  set("holdfast_agent_proxies_tracked", "Proxies that were heard from within their time.",
+      static_cast<double>(pool.tracked));
+  set("holdfast_agent_connections", "Connections that run through its tunnels.",
+      static_cast<double>(agent_->streams()));
+  count_dials();
+}
+
+void AgentPart::count_dials() {
+  MetricTotals metrics(registry_);
+  const tunnel::AgentStats& stats = agent_->stats();
+  const tunnel::ForwardStats& forward = agent_->forwarded();
+  const auto count = [&](const char* name, const char* help, uint64_t total) {
+    metrics.count({name, help}, {}, total);
+  };
+  count("holdfast_agent_dials_total", "Proxies dialled.", stats.dials);
+  for (const auto& [code, total] : stats.failures) {
+    metrics.count({"holdfast_agent_failed_dials_total", "Dials that came to nothing."},
+                  {{"code", code}}, total);
+  }
+  count("holdfast_agent_tunnels_made_total", "Tunnels that were made.", stats.connected);
+  count("holdfast_agent_claims_refused_total", "Times a proxy that was had already answered.",
+        stats.claims_refused);
+  count("holdfast_agent_advised_total", "Times a proxy advised to move.", stats.advised);
+  count("holdfast_agent_tunnels_drained_total", "Tunnels that ended in good order.", stats.drained);
+  count("holdfast_agent_tunnels_lost_total", "Tunnels that broke.", stats.lost);
+  count("holdfast_agent_recoveries_total", "Times there were enough tunnels again after a loss.",
+        stats.recoveries);
+  metrics.set({"holdfast_agent_last_recovery_seconds", "How long the last of these took."}, {},
+              seconds(stats.last_recovery));
+  const auto refuse = [&](const char* why, uint64_t total) {
+    metrics.count({"holdfast_agent_refused_connections_total", "Connections that were refused."},
+                  {{"why", why}}, total);
+  };
+  count("holdfast_agent_accepted_connections_total", "Connections that reached an application.",
+        forward.accepted);
+  refuse("refused", forward.refused);
+  refuse("timeout", forward.timed_out);
+  refuse("not_exposed", forward.not_exposed);
+  refuse("limit", forward.over_limit);
+  refuse("malformed", forward.malformed);
+  refuse("draining", forward.draining);
+}
+
+}  // namespace holdfast::app

@@ -1,0 +1,60 @@
+// What an agent is there for: tunnel::AgentService, told of the cache, the identity and the
+// configuration.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cache_reads.h"
+#include "app/node_part.h"
+#include "tunnel/agent_service.h"
+
+namespace holdfast::app {
+
+struct AgentPartOptions {
+  config::AgentSection config{};
+  std::string version{};
+  uint64_t seed = 1;
+};
+
+class AgentPart final : public NodePart {
+ public:
+  // kInvalidArgument if the configuration or the identity is of no use.
+  static Result<std::unique_ptr<NodePart>> make(const PartWorld& world,
+                                                const AgentPartOptions& options);
+
+  Result<std::vector<std::string>> listen() override { return std::vector<std::string>(); }
+  void start() override;
+  asio::awaitable<void> stop() override;
+  void hurry() override;
+
+  void set_identity(const node::HeldIdentity& held) override;
+  Status set_config(const config::Config& config) override { return use(config.agent); }
+  void follow_cache() override;
+
+  void describe(v1::Resource& entry) const override;
+  v1::GetTunnelsResponse tunnels() const override;
+  Status drain(const v1::DrainRequest& request) override;
+  v1::DrainStatus drain_status() const override;
+  std::vector<ComponentReport> reports() const override;
+  void update_metrics() override;
+
+ private:
+  AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent);
+  // Services and labels.
+  Status use(const config::AgentSection& config);
+  void count_dials();
+
+  metrics::Registry& registry_;
+  cache::View view_;
+  std::string node_;
+  std::string zone_;
+  v1::Exposed exposed_;
+  CacheMark proxies_mark_;
+  CacheMark settings_mark_;
+  bool started_ = false;
+  std::unique_ptr<tunnel::AgentService> agent_;
+};
+
+}  // namespace holdfast::app

@@ -1,0 +1,118 @@
+#include "cli/node_columns.h"
+
+#include <fmt/format.h>
+
+#include "cli/times.h"
+#include "resource/field_path.h"
+
+namespace holdfast::cli {
+namespace {
+
+using resource::Kind;
+
+template <typename Node>
+std::string seen(const Node& node, WallTime now) {
+  return node.has_last_heartbeat() ? age(to_wall(node.last_heartbeat()), now) : "";
+}
+
+// What the controllers know counts before what the node said of itself when it could.
+template <typename Node>
+std::string state_of(const Node& node, std::string_view own, WallTime now) {
+  const v1::Announcement& announcement = node.announcement();
+  if (announcement.has_offline_since()) return "offline";
+  if (!node.has_last_heartbeat()) return "never heard";
+  const WallTime heard = to_wall(node.last_heartbeat());
+  if (announcement.has_ttl() && now - heard > to_duration(announcement.ttl())) return "late";
+  if (!own.empty()) return std::string(own);
+  return node.code().empty() ? "ok" : fmt::format("degraded ({})", node.code());
+}
+
+template <typename Node>
+std::string reason_of(const Node& node) {
+  if (node.announcement().has_offline_since()) {
+    return fmt::format("offline since {}",
+                       to_rfc3339(to_wall(node.announcement().offline_since())));
+  }
+  return node.reason();
+}
+
+std::string services_of(const v1::Agent& agent) {
+  std::string out;
+  for (const v1::ExposedService& service : agent.services()) {
+    out += fmt::format("{}{}{}", out.empty() ? "" : ",", service.service(),
+                       service.healthy() ? "" : "(unhealthy)");
+  }
+  return out;
+}
+
+Row agent_row(const v1::Resource& resource, bool wide, WallTime now) {
+  const v1::Agent& agent = resource.agent();
+  size_t connected = 0;
+  for (const v1::AgentTunnel& tunnel : agent.tunnels()) {
+    connected += tunnel.state() == "connected" ? 1 : 0;
+  }
+  Row row = {resource.metadata().name(),
+             node_state(resource, now),
+             fmt::format("{}/{}", connected, agent.tunnels_wanted()),
+             agent.zone(),
+             agent.version(),
+             seen(agent, now)};
+  if (wide) {
+    row.push_back(fmt::format("{}", fmt::join(agent.proxies(), ",")));
+    row.push_back(resource::cell_text(resource, "metadata.labels"));
+    row.push_back(reason_of(agent));
+  }
+  row.push_back(services_of(agent));
+  return row;
+}
+
+Row proxy_row(const v1::Resource& resource, bool wide, WallTime now) {
+  const v1::Proxy& proxy = resource.proxy();
+  Row row = {resource.metadata().name(),
+             node_state(resource, now),
+             std::to_string(proxy.tunnels()),
+             std::to_string(proxy.peers()),
+             std::to_string(proxy.streams()),
+             proxy.zone(),
+             proxy.version(),
+             seen(proxy, now)};
+  if (wide) {
+    row.insert(row.end(), {proxy.group(), std::to_string(proxy.generation()),
+                           proxy.tunnel_address(), proxy.peer_address(), reason_of(proxy)});
+  }
+  row.push_back(proxy.public_address());
+  return row;
+}
+
+}  // namespace
+
+bool is_node_kind(Kind kind) {
+  return kind == Kind::Agent || kind == Kind::Proxy;
+}
+
+Row node_headers(Kind kind, bool wide) {
+  if (kind == Kind::Agent) {
+    Row headers = {"NAME", "STATE", "TUNNELS", "ZONE", "VERSION", "SEEN"};
+    if (wide) headers.insert(headers.end(), {"PROXIES", "LABELS", "REASON"});
+    headers.emplace_back("SERVICES");
+    return headers;
+  }
+  Row headers = {"NAME", "STATE", "TUNNELS", "PEERS", "CONNECTIONS", "ZONE", "VERSION", "SEEN"};
+  if (wide) {
+    headers.insert(headers.end(),
+                   {"GROUP", "GENERATION", "TUNNEL ADDRESS", "PEER ADDRESS", "REASON"});
+  }
+  headers.emplace_back("PUBLIC ADDRESS");
+  return headers;
+}
+
+Row node_row(const v1::Resource& node, bool wide, WallTime now) {
+  return node.has_agent() ? agent_row(node, wide, now) : proxy_row(node, wide, now);
+}
+
+std::string node_state(const v1::Resource& node, WallTime now) {
+  if (node.has_agent()) return state_of(node.agent(), "", now);
+  return state_of(node.proxy(), node.proxy().draining() ? "draining" : "", now);
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,95 @@
+// An agent, a proxy and a client as real processes: what an operator does with them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "e2e/fleet.h"
+#include "support/eventually.h"
+#include "support/free_ports.h"
+#include "support/http_client.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+constexpr const char* kService =
+    "kind: service\nmetadata: {name: web}\nspec: {ports: [{port: 80, protocol: http}]}\n";
+
+// The service is the agent's own health endpoint: an application that is there anyway.
+class TunnelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::vector<uint16_t> ports = free_ports(2);
+    app_ = fmt::format("127.0.0.1:{}", ports[0]);
+    door_ = fmt::format("127.0.0.1:{}", ports[1]);
+    const ProgramOutcome applied = fleet_.controller().cli({"apply", "-f", "-"}, kService);
+    ASSERT_EQ(applied.exit_code, 0) << applied.error;
+    fleet_.add("proxy", "p-1", {"--ingress", "tcp:" + door_ + "=web"});
+    fleet_.add("agent", "a-1", {"--listen", app_, "--service", "web=" + app_});
+  }
+
+  bool reaches() { return HttpClient(door_).ask("GET /livez").status == 200; }
+  std::string logs() const { return fleet_.log("p-1") + fleet_.log("a-1"); }
+
+  Fleet fleet_;
+  std::string app_, door_;
+};
+
+TEST_F(TunnelTest, AClientReachesAServiceAndAnOperatorSeesHow) {
+  ASSERT_TRUE(eventually([&] { return reaches(); }, 20s)) << logs();
+
+  EXPECT_TRUE(eventually(
+      [&] {
+        const std::string tunnels = fleet_.cli({"get", "tunnels"}).output;
+        return tunnels.contains("p-1") && tunnels.contains("connected");
+      },
+      10s))
+      << fleet_.cli({"get", "tunnels"}).output;
+  EXPECT_THAT(fleet_.cli({"get", "tunnels", "--node", fleet_.data_dir("a-1")}).output,
+              ContainsRegex("a-1 .*p-1 +connected"));
+  EXPECT_THAT(fleet_.cli({"get", "tunnels", "--node", fleet_.data_dir("p-1")}).output,
+              ContainsRegex("a-1 .*p-1 +connected"));
+  EXPECT_THAT(fleet_.cli({"get", "agents"}).output, ContainsRegex("a-1 +ok +1/1 "));
+  EXPECT_THAT(fleet_.cli({"get", "proxies"}).output, ContainsRegex("p-1 +ok +1 "));
+}
+
+TEST_F(TunnelTest, AProxyThatDrainsSaysSoAndEndsAtSigterm) {
+  ASSERT_TRUE(eventually([&] { return reaches(); }, 20s)) << logs();
+
+  const ProgramOutcome drained =
+      fleet_.cli({"proxy", "drain", "p-1", "--timeout", "5s", "--node", fleet_.data_dir("p-1")});
+
+  EXPECT_EQ(drained.exit_code, 0) << drained.error << logs();
+  EXPECT_THAT(drained.output, HasSubstr("proxy/p-1 drained in"));
+  EXPECT_TRUE(
+      eventually([&] { return fleet_.cli({"get", "proxies"}).output.contains("draining"); }, 10s));
+  fleet_.process("p-1").terminate();
+  EXPECT_EQ(fleet_.process("p-1").wait(20s), 0) << logs();
+}
+
+TEST_F(TunnelTest, AReloadExposesAnotherService) {
+  const std::string file = fleet_.data_dir("agent.yaml");
+  const auto write = [&](std::string_view services) {
+    std::ofstream(file) << fmt::format("agent: {{services: [{}]}}\n", services);
+  };
+  write("");
+  fleet_.add("agent", "a-2", {"--config", file});
+  ASSERT_TRUE(eventually([&] { return fleet_.all_online(); }, 10s)) << fleet_.log("a-2");
+
+  write("\"shop=127.0.0.1:1\"");
+  ::kill(fleet_.process("a-2").pid(), SIGHUP);
+
+  EXPECT_TRUE(eventually(
+      [&] { return fleet_.cli({"get", "agent/a-2", "-o", "yaml"}).output.contains("shop"); }, 10s))
+      << fleet_.log("a-2");
+}
+
+}  // namespace
+}  // namespace holdfast::test
