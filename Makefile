@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup build deb demo test bench bench-cache bench-controller crash-test sim-cache fuzz
+.PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents crash-test sim-cache fuzz
 .PHONY: tsan tsan-cache format clean
 
 help: ## this list
@@ -38,6 +38,14 @@ bench-cache: setup ## reads from a cache beside locked maps; swaps, memory, firs
 bench-controller: build ## 30,000 simulated agents against one controller, for two minutes
 	@tools/stage "build benchmark" cmake --build build/release --target controller_bench
 	@build/release/bin/controller_bench $(BENCH_FLAGS)
+
+bench-tunnel: build ## a tunnel beside ssh -R, nginx, haproxy and raw TLS; about five minutes
+	@tools/stage "build benchmark" cmake --build build/release --target tunnel_bench
+	@build/release/bin/tunnel_bench
+
+bench-agents: build ## 2,000 agents lose their proxy; memory of an idle tunnel
+	@tools/stage "build benchmark" cmake --build build/release --target agents_bench
+	@build/release/bin/agents_bench
 
 crash-test: build ## 200 rounds of kill -9 against the SQLite store
 	@tools/stage "build crash test" cmake --build build/release --target store_crash_test

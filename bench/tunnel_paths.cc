@@ -112,12 +112,12 @@ void Peers::add_ssh(const std::string& name, const std::vector<std::string>& opt
 void Peers::add_nginx() {
   const std::vector<uint16_t> ports = test::free_ports(2);
   const auto config = [&](const std::string& name, const std::string& server) {
-    return write(name,
-                 fmt::format("load_module modules/ngx_stream_module.so;\nuser root;\n"
-                             "daemon off;\nworker_processes 1;\npid {0}.pid;\nerror_log {0}.err;\n"
-                             "events {{ worker_connections 8192; }}\nstream {{\n"
-                             "  tcp_nodelay on;\n  server {{ {1} }}\n}}\n",
-                             folder_.file(name), server));
+    return write(
+        name, fmt::format("load_module /usr/lib/nginx/modules/ngx_stream_module.so;\nuser root;\n"
+                          "daemon off;\nworker_processes 1;\npid {0}.pid;\nerror_log {0}.err;\n"
+                          "events {{ worker_connections 8192; }}\nstream {{\n"
+                          "  tcp_nodelay on;\n  server {{ {1} }}\n}}\n",
+                          folder_.file(name), server));
   };
   const std::string near =
       config("nginx-near", fmt::format("listen 127.0.0.1:{}; proxy_pass 127.0.0.1:{}; "
@@ -144,7 +144,7 @@ void Peers::add_haproxy() {
   const std::string pem = write("haproxy.pem", both);
   const auto config = [&](const std::string& name, const std::string& bind,
                           const std::string& server) {
-    return write(name, fmt::format("global\n  nbthread 1\n  maxconn 20000\ndefaults\n  mode tcp\n"
+    return write(name, fmt::format("global\n  nbthread 1\n  maxconn 8000\ndefaults\n  mode tcp\n"
                                    "  timeout connect 5s\n  timeout client 1h\n"
                                    "  timeout server 1h\nlisten one\n  bind {}\n  server app {}\n",
                                    bind, server));
