@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents crash-test sim-cache fuzz
+.PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents ledger crash-test sim-cache fuzz
 .PHONY: tsan tsan-cache format clean
 
 help: ## this list
@@ -46,6 +46,10 @@ bench-tunnel: build ## a tunnel beside ssh -R, nginx, haproxy and raw TLS; about
 bench-agents: build ## 2,000 agents lose their proxy; memory of an idle tunnel
 	@tools/stage "build benchmark" cmake --build build/release --target agents_bench
 	@build/release/bin/agents_bench
+
+ledger: build ## 6 proxies, 60 agents, faults of HF_LEDGER_SECONDS (300) each: what was lost
+	@tools/stage "build ledger" cmake --build build/release --target e2e_tunnel_test
+	@HF_LEDGER_SECONDS=$${HF_LEDGER_SECONDS:-300} build/release/bin/e2e_tunnel_test
 
 crash-test: build ## 200 rounds of kill -9 against the SQLite store
 	@tools/stage "build crash test" cmake --build build/release --target store_crash_test
