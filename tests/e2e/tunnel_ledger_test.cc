@@ -2,6 +2,8 @@
 // traffic that is counted record by record goes through while things fail. Each test prints its
 // ledger. HF_LEDGER_SECONDS (8) is how long each fault lasts: `make ledger` takes ten minutes for
 // the one where every controller is gone.
+#include "e2e/tunnel_ledger.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +12,6 @@
 
 #include "e2e/tunnel_app.h"
 #include "e2e/tunnel_fleet.h"
-#include "e2e/tunnel_ledger.h"
 #include "support/eventually.h"
 
 namespace holdfast::test {
@@ -30,40 +31,42 @@ Duration since(Time begin) {
   return SystemClock().now() - begin;
 }
 
-class TunnelLedger : public testing::Test {
- protected:
-  // One fleet for all tests: starting it takes longer than most of them.
-  static void SetUpTestSuite() {
-    app = new TunnelTestApp;
-    fleet = new TunnelFleet({"presence.proxy_ttl=4s", "presence.agent_ttl=10s"});
-    fleet->apply(
+// One fleet for all tests: starting it takes longer than most of them.
+struct World {
+  World() {
+    fleet.apply(
         "kind: service\nmetadata: {name: app}\n"
         "spec: {ports: [{name: main, port: 9000, protocol: tcp}]}\n");
     const char* zones[] = {"a", "b", "c"};
     for (int i = 0; i < kProxies; ++i)
-      fleet->add_proxy(fmt::format("px-{}", i), zones[i % 3], {"app"});
-    const std::string service = fmt::format("app=127.0.0.1:{}", app->port());
+      fleet.add_proxy(fmt::format("px-{}", i), zones[i % 3], {"app"});
+    const std::string service = fmt::format("app=127.0.0.1:{}", app.port());
     for (int i = 0; i < kAgents; ++i)
-      fleet->add_agent(fmt::format("edge-{:02}", i), zones[i % 3], {service});
-    ASSERT_TRUE(eventually([] { return tunnels() == 2 * kAgents; }, 60s))
-        << tunnels() << " tunnels\n"
-        << fleet->log("edge-00") << fleet->log("px-0");
-  }
-  static void TearDownTestSuite() {
-    delete fleet;
-    delete app;
+      fleet.add_agent(fmt::format("edge-{:02}", i), zones[i % 3], {service});
   }
 
-  static std::vector<uint16_t> ports() {
+  TunnelTestApp app;
+  TunnelFleet fleet{{"presence.proxy_ttl=4s", "presence.agent_ttl=10s"}};
+};
+
+class TunnelLedger : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(eventually([this] { return tunnels() >= 2 * kAgents; }, 60s))
+        << tunnels() << " tunnels\n"
+        << fleet.log("edge-00") << fleet.log("px-0");
+  }
+
+  std::vector<uint16_t> ports() const {
     std::vector<uint16_t> all;
-    for (const std::string& name : fleet->names("proxy"))
-      all.push_back(fleet->ports(name).ingress[0]);
+    for (const std::string& name : fleet.names("proxy"))
+      all.push_back(fleet.ports(name).ingress[0]);
     return all;
   }
 
   // As the agents announce them.
-  static size_t tunnels() {
-    const ProgramOutcome listed = fleet->cli({"get", "tunnels", "-o", "json"});
+  size_t tunnels() {
+    const ProgramOutcome listed = fleet.cli({"get", "tunnels", "-o", "json"});
     size_t count = 0;
     for (size_t at = 0; (at = listed.output.find("\"connected\"", at)) != std::string::npos; ++at)
       ++count;
@@ -74,11 +77,13 @@ class TunnelLedger : public testing::Test {
     std::cout << "LEDGER " << what << ": " << to_string(totals) << "\n";
   }
 
-  static TunnelTestApp* app;
-  static TunnelFleet* fleet;
+  static World& world() {
+    static World made;
+    return made;
+  }
+  TunnelTestApp& app = world().app;
+  TunnelFleet& fleet = world().fleet;
 };
-TunnelTestApp* TunnelLedger::app = nullptr;
-TunnelFleet* TunnelLedger::fleet = nullptr;
 
 void expect_nothing_lost(const LedgerTotals& totals) {
   EXPECT_EQ(totals.lost, 0);
@@ -103,17 +108,17 @@ TEST_F(TunnelLedger, DrainingAProxyLosesNothing) {
   let_pass(1s);
 
   const Time begin = SystemClock().now();
-  fleet->process("px-0").terminate();
-  const int exit_code = fleet->process("px-0").wait(60s);
+  fleet.process("px-0").terminate();
+  const int exit_code = fleet.process("px-0").wait(60s);
   const Duration took = since(begin);
   let_pass(1s);
 
   const LedgerTotals totals = traffic.stop();
   report(fmt::format("drain, done in {}", to_short_string(took)), totals);
-  EXPECT_EQ(exit_code, 0) << fleet->log("px-0");
+  EXPECT_EQ(exit_code, 0) << fleet.log("px-0");
   expect_nothing_lost(totals);
-  fleet->start("px-0");
-  EXPECT_TRUE(eventually([] { return tunnels() >= 2 * kAgents; }, 30s));
+  fleet.start("px-0");
+  EXPECT_TRUE(eventually([this] { return tunnels() >= 2 * kAgents; }, 30s));
 }
 
 TEST_F(TunnelLedger, ARollingUpgradeLosesNothing) {
@@ -121,12 +126,12 @@ TEST_F(TunnelLedger, ARollingUpgradeLosesNothing) {
   let_pass(1s);
 
   const Time begin = SystemClock().now();
-  for (const std::string& name : fleet->names("proxy")) {
-    fleet->process(name).terminate();
-    ASSERT_EQ(fleet->process(name).wait(60s), 0) << fleet->log(name);
-    fleet->start(name, {"--generation", "2"});
+  for (const std::string& name : fleet.names("proxy")) {
+    fleet.process(name).terminate();
+    ASSERT_EQ(fleet.process(name).wait(60s), 0) << fleet.log(name);
+    fleet.start(name, {"--generation", "2"});
     EXPECT_TRUE(
-        eventually([&] { return fleet->cli({"get", "proxy/" + name}).exit_code == 0; }, 20s));
+        eventually([&] { return fleet.cli({"get", "proxy/" + name}).exit_code == 0; }, 20s));
   }
   const Duration took = since(begin);
   let_pass(1s);
@@ -141,14 +146,14 @@ TEST_F(TunnelLedger, AKilledProxyCostsItsOwnConnectionsOnly) {
   Traffic traffic({.ports = ports()});
   let_pass(2s);
 
-  fleet->process("px-1").kill();
+  fleet.process("px-1").kill();
   const Time begin = SystemClock().now();
-  const bool again = eventually([] { return tunnels() >= 2 * kAgents; }, 30s);
+  const bool again = eventually([this] { return tunnels() >= 2 * kAgents; }, 30s);
   const Duration redundant = since(begin);
   const LedgerTotals during = traffic.take();
   let_pass(fault_time());
   const LedgerTotals after = traffic.take();
-  fleet->start("px-1");
+  fleet.start("px-1");
   traffic.stop();
 
   report(fmt::format("kill -9, redundant again in {}", to_short_string(redundant)), during);
@@ -159,23 +164,23 @@ TEST_F(TunnelLedger, AKilledProxyCostsItsOwnConnectionsOnly) {
   EXPECT_LT(during.lost + after.lost, 15);
   EXPECT_EQ(during.unreachable + after.unreachable, 0);
   EXPECT_EQ(during.bytes_doubled + after.bytes_doubled, 0);
-  EXPECT_EQ(app->doubled(), 0);
+  EXPECT_EQ(app.doubled(), 0);
 }
 
 TEST_F(TunnelLedger, AFrozenProxyIsLeftBySeconds) {
   Traffic traffic({.ports = ports()});
   let_pass(2s);
 
-  fleet->process("px-2").freeze();
+  fleet.process("px-2").freeze();
   const Time begin = SystemClock().now();
-  const bool again = eventually([] { return tunnels() >= 2 * kAgents; }, 60s);
+  const bool again = eventually([this] { return tunnels() >= 2 * kAgents; }, 60s);
   const Duration redundant = since(begin);
   let_pass(fault_time());
   traffic.take();
   let_pass(fault_time());
   // Connections that hang in it are its own; new ones find another after their first timeout.
   const LedgerTotals during = traffic.take();
-  fleet->process("px-2").thaw();
+  fleet.process("px-2").thaw();
   traffic.stop();
 
   report(fmt::format("SIGSTOP, left within {}", to_short_string(redundant)), during);
@@ -188,13 +193,13 @@ TEST_F(TunnelLedger, WithEveryControllerGoneTrafficAndNewConnectionsGoOn) {
   Traffic traffic({.ports = ports()});
   let_pass(1s);
 
-  fleet->controller().kill();
+  fleet.controller().kill();
   let_pass(fault_time());
-  fleet->process("edge-00").kill();  // a node that starts while nobody holds the truth
-  fleet->start("edge-00");
+  fleet.process("edge-00").kill();  // a node that starts while nobody holds the truth
+  fleet.start("edge-00");
   let_pass(fault_time());
   const LedgerTotals totals = traffic.take();
-  fleet->controller().start();
+  fleet.controller().start();
   traffic.stop();
 
   report("no controller", totals);
@@ -206,26 +211,26 @@ TEST_F(TunnelLedger, WithEveryControllerGoneTrafficAndNewConnectionsGoOn) {
 
 TEST_F(TunnelLedger, EverythingKilledAndStartedAgainServesAgain) {
   for (const std::string& role : {"proxy", "agent"}) {
-    for (const std::string& name : fleet->names(role)) fleet->process(name).kill();
+    for (const std::string& name : fleet.names(role)) fleet.process(name).kill();
   }
-  fleet->controller().kill();
+  fleet.controller().kill();
 
   const Time begin = SystemClock().now();
-  fleet->controller().start();
+  fleet.controller().start();
   for (const std::string& role : {"proxy", "agent"}) {
-    for (const std::string& name : fleet->names(role)) fleet->start(name);
+    for (const std::string& name : fleet.names(role)) fleet.start(name);
   }
   Traffic traffic({.ports = ports(), .give_up = 60s});
   const bool serves = eventually([&] { return traffic.totals().opened > 30; }, 60s);
   const Duration took = since(begin);
-  const bool whole = eventually([] { return tunnels() >= 2 * kAgents; }, 60s);
+  const bool whole = eventually([this] { return tunnels() >= 2 * kAgents; }, 60s);
   const LedgerTotals totals = traffic.stop();
 
   report(fmt::format("all restarted, serving after {}", to_short_string(took)), totals);
   EXPECT_TRUE(serves);
   EXPECT_TRUE(whole);
   EXPECT_EQ(totals.lost, 0);
-  EXPECT_EQ(app->doubled(), 0);
+  EXPECT_EQ(app.doubled(), 0);
 }
 
 }  // namespace
