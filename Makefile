@@ -19,7 +19,7 @@ build: setup ## release binaries in build/release/bin
 deb: build ## build/holdfast_VERSION_ARCH.deb
 	@tools/stage package tools/make-deb
 
-demo: build ## see it work: a controller, a change, a watch
+demo: build ## see it work: proxies, agents, traffic, faults; leaves the fleet running
 	@tools/demo
 
 test: ## every test, on this machine, in one go
