@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help setup build deb demo test bench bench-cache bench-controller crash-test sim-cache fuzz
 .PHONY: sim-tunnel tsan tsan-cache format clean
+.PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents ledger crash-test sim-cache fuzz
+.PHONY: tsan tsan-cache format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -19,7 +21,7 @@ build: setup ## release binaries in build/release/bin
 deb: build ## build/holdfast_VERSION_ARCH.deb
 	@tools/stage package tools/make-deb
 
-demo: build ## see it work: a controller, a change, a watch
+demo: build ## see it work: proxies, agents, traffic, faults; leaves the fleet running
 	@tools/demo
 
 test: ## every test, on this machine, in one go
@@ -38,6 +40,18 @@ bench-cache: setup ## reads from a cache beside locked maps; swaps, memory, firs
 bench-controller: build ## 30,000 simulated agents against one controller, for two minutes
 	@tools/stage "build benchmark" cmake --build build/release --target controller_bench
 	@build/release/bin/controller_bench $(BENCH_FLAGS)
+
+bench-tunnel: build ## a tunnel beside ssh -R, nginx, haproxy and raw TLS; about five minutes
+	@tools/stage "build benchmark" cmake --build build/release --target tunnel_bench
+	@build/release/bin/tunnel_bench
+
+bench-agents: build ## 2,000 agents lose their proxy; memory of an idle tunnel
+	@tools/stage "build benchmark" cmake --build build/release --target agents_bench
+	@build/release/bin/agents_bench
+
+ledger: build ## 6 proxies, 60 agents, faults of HF_LEDGER_SECONDS (300) each: what was lost
+	@tools/stage "build ledger" cmake --build build/release --target e2e_tunnel_test
+	@HF_LEDGER_SECONDS=$${HF_LEDGER_SECONDS:-300} build/release/bin/e2e_tunnel_test
 
 crash-test: build ## 200 rounds of kill -9 against the SQLite store
 	@tools/stage "build crash test" cmake --build build/release --target store_crash_test

@@ -1,0 +1,54 @@
+// The application behind the tunnels of a test, on a port of loopback: echoes numbered records and
+// checks on the way that each comes once and in its turn; answers HTTP with what was asked for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::test {
+
+// What a client sends and gets back, as it is in memory.
+struct Record {
+  uint64_t connection = 0;
+  uint64_t number = 0;  // 1, 2, 3 ... within its connection
+  bool operator==(const Record&) const = default;
+};
+
+class TunnelTestApp {
+ public:
+  TunnelTestApp();
+  ~TunnelTestApp();
+  TunnelTestApp(const TunnelTestApp&) = delete;
+  TunnelTestApp& operator=(const TunnelTestApp&) = delete;
+
+  uint16_t port() const { return port_; }
+  // Records that came twice or skipped some, whatever became of their connection.
+  uint64_t doubled() const { return doubled_; }
+  uint64_t skipped() const { return skipped_; }
+  uint64_t records() const { return records_; }
+
+ private:
+  void accept_all();
+  void serve(int socket);
+  void serve_records(int socket, std::vector<char> begun);
+  void serve_http(int socket, std::string begun);
+  void count(const Record& record, uint64_t& expected);
+
+  int listener_ = -1;
+  uint16_t port_ = 0;
+  std::atomic<uint64_t> doubled_ = 0;
+  std::atomic<uint64_t> skipped_ = 0;
+  std::atomic<uint64_t> records_ = 0;
+  std::mutex mutex_;
+  std::vector<int> open_;
+  bool ending_ = false;
+  std::vector<std::thread> served_;
+  std::thread acceptor_;
+};
+
+}  // namespace holdfast::test

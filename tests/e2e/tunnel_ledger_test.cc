@@ -1,0 +1,237 @@
+// Six proxies in three zones, sixty agents and an application behind all of them, real processes;
+// traffic that is counted record by record goes through while things fail. Each test prints its
+// ledger. HF_LEDGER_SECONDS (8) is how long each fault lasts: `make ledger` takes ten minutes for
+// the one where every controller is gone.
+#include "e2e/tunnel_ledger.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "e2e/tunnel_app.h"
+#include "e2e/tunnel_fleet.h"
+#include "support/eventually.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kProxies = 6;
+constexpr int kAgents = 60;
+
+Duration fault_time() {
+  const char* text = std::getenv("HF_LEDGER_SECONDS");
+  return std::chrono::seconds(text == nullptr ? 8 : std::max(1, std::atoi(text)));
+}
+
+Duration since(Time begin) {
+  return SystemClock().now() - begin;
+}
+
+// One fleet for all tests: starting it takes longer than most of them.
+struct World {
+  World() {
+    fleet.apply(
+        "kind: service\nmetadata: {name: app}\n"
+        "spec: {ports: [{name: main, port: 9000, protocol: tcp}]}\n");
+    const char* zones[] = {"a", "b", "c"};
+    for (int i = 0; i < kProxies; ++i)
+      fleet.add_proxy(fmt::format("px-{}", i), zones[i % 3], {"app"});
+    const std::string service = fmt::format("app=127.0.0.1:{}", app.port());
+    for (int i = 0; i < kAgents; ++i)
+      fleet.add_agent(fmt::format("edge-{:02}", i), zones[i % 3], {service});
+  }
+
+  TunnelTestApp app;
+  TunnelFleet fleet{{"presence.proxy_ttl=4s", "presence.agent_ttl=10s"}};
+};
+
+class TunnelLedger : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(eventually([this] { return tunnels() >= 2 * kAgents; }, 60s))
+        << tunnels() << " tunnels\n"
+        << fleet.log("edge-00") << fleet.log("px-0");
+  }
+
+  std::vector<uint16_t> ports() const {
+    std::vector<uint16_t> all;
+    for (const std::string& name : fleet.names("proxy"))
+      all.push_back(fleet.ports(name).ingress[0]);
+    return all;
+  }
+
+  // As the agents announce them.
+  size_t tunnels() {
+    const ProgramOutcome listed = fleet.cli({"get", "tunnels", "-o", "json"});
+    size_t count = 0;
+    for (size_t at = 0; (at = listed.output.find("\"connected\"", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  }
+
+  static void report(const std::string& what, const LedgerTotals& totals) {
+    std::cout << "LEDGER " << what << ": " << to_string(totals) << "\n";
+  }
+
+  static World& world() {
+    static World made;
+    return made;
+  }
+  TunnelTestApp& app = world().app;
+  TunnelFleet& fleet = world().fleet;
+};
+
+void expect_nothing_lost(const LedgerTotals& totals) {
+  EXPECT_EQ(totals.lost, 0);
+  EXPECT_EQ(totals.unreachable, 0);
+  EXPECT_EQ(totals.bytes_lost, 0);
+  EXPECT_EQ(totals.bytes_doubled, 0);
+  EXPECT_GT(totals.finished, 50);
+}
+
+TEST_F(TunnelLedger, WithoutFaultsNothingIsLost) {
+  Traffic traffic({.ports = ports()});
+
+  let_pass(fault_time());
+
+  const LedgerTotals totals = traffic.stop();
+  report("no fault", totals);
+  expect_nothing_lost(totals);
+}
+
+TEST_F(TunnelLedger, DrainingAProxyLosesNothing) {
+  Traffic traffic({.ports = ports()});
+  let_pass(1s);
+
+  const Time begin = SystemClock().now();
+  fleet.process("px-0").terminate();
+  const int exit_code = fleet.process("px-0").wait(60s);
+  const Duration took = since(begin);
+  let_pass(1s);
+
+  const LedgerTotals totals = traffic.stop();
+  report(fmt::format("drain, done in {}", to_short_string(took)), totals);
+  EXPECT_EQ(exit_code, 0) << fleet.log("px-0");
+  expect_nothing_lost(totals);
+  fleet.start("px-0");
+  EXPECT_TRUE(eventually([this] { return tunnels() >= 2 * kAgents; }, 30s));
+}
+
+TEST_F(TunnelLedger, ARollingUpgradeLosesNothing) {
+  Traffic traffic({.ports = ports()});
+  let_pass(1s);
+
+  const Time begin = SystemClock().now();
+  for (const std::string& name : fleet.names("proxy")) {
+    fleet.process(name).terminate();
+    ASSERT_EQ(fleet.process(name).wait(60s), 0) << fleet.log(name);
+    fleet.start(name, {"--generation", "2"});
+    EXPECT_TRUE(
+        eventually([&] { return fleet.cli({"get", "proxy/" + name}).exit_code == 0; }, 20s));
+  }
+  const Duration took = since(begin);
+  let_pass(1s);
+
+  const LedgerTotals totals = traffic.stop();
+  report(fmt::format("rolling upgrade of {} proxies in {}", kProxies, to_short_string(took)),
+         totals);
+  expect_nothing_lost(totals);
+}
+
+TEST_F(TunnelLedger, AKilledProxyCostsItsOwnConnectionsOnly) {
+  Traffic traffic({.ports = ports()});
+  let_pass(2s);
+
+  fleet.process("px-1").kill();
+  const Time begin = SystemClock().now();
+  const bool again = eventually([this] { return tunnels() >= 2 * kAgents; }, 30s);
+  const Duration redundant = since(begin);
+  const LedgerTotals during = traffic.take();
+  let_pass(fault_time());
+  const LedgerTotals after = traffic.take();
+  fleet.start("px-1");
+  traffic.stop();
+
+  report(fmt::format("kill -9, redundant again in {}", to_short_string(redundant)), during);
+  report("kill -9, afterwards", after);
+  EXPECT_TRUE(again);
+  // Those that ran through it, about a sixth of thirty.
+  EXPECT_GT(during.lost + after.lost, 0);
+  EXPECT_LT(during.lost + after.lost, 15);
+  EXPECT_EQ(during.unreachable + after.unreachable, 0);
+  EXPECT_EQ(during.bytes_doubled + after.bytes_doubled, 0);
+  EXPECT_EQ(app.doubled(), 0);
+}
+
+TEST_F(TunnelLedger, AFrozenProxyIsLeftBySeconds) {
+  Traffic traffic({.ports = ports()});
+  let_pass(2s);
+
+  fleet.process("px-2").freeze();
+  const Time begin = SystemClock().now();
+  const bool again = eventually([this] { return tunnels() >= 2 * kAgents; }, 60s);
+  const Duration redundant = since(begin);
+  let_pass(fault_time());
+  traffic.take();
+  let_pass(fault_time());
+  // Connections that hang in it are its own; new ones find another after their first timeout.
+  const LedgerTotals during = traffic.take();
+  fleet.process("px-2").thaw();
+  traffic.stop();
+
+  report(fmt::format("SIGSTOP, left within {}", to_short_string(redundant)), during);
+  EXPECT_TRUE(again);
+  EXPECT_EQ(during.unreachable, 0);
+  EXPECT_EQ(during.bytes_doubled, 0);
+}
+
+TEST_F(TunnelLedger, WithEveryControllerGoneTrafficAndNewConnectionsGoOn) {
+  Traffic traffic({.ports = ports()});
+  let_pass(1s);
+
+  fleet.controller().kill();
+  let_pass(fault_time());
+  fleet.process("edge-00").kill();  // a node that starts while nobody holds the truth
+  fleet.start("edge-00");
+  let_pass(fault_time());
+  const LedgerTotals totals = traffic.take();
+  fleet.controller().start();
+  traffic.stop();
+
+  report("no controller", totals);
+  EXPECT_EQ(totals.unreachable, 0);
+  EXPECT_EQ(totals.bytes_lost, 0);
+  EXPECT_LT(totals.lost, 10) << "those of one killed agent";
+  EXPECT_GT(totals.finished, 50);
+}
+
+TEST_F(TunnelLedger, EverythingKilledAndStartedAgainServesAgain) {
+  for (const std::string& role : {"proxy", "agent"}) {
+    for (const std::string& name : fleet.names(role)) fleet.process(name).kill();
+  }
+  fleet.controller().kill();
+
+  const Time begin = SystemClock().now();
+  fleet.controller().start();
+  for (const std::string& role : {"proxy", "agent"}) {
+    for (const std::string& name : fleet.names(role)) fleet.start(name);
+  }
+  Traffic traffic({.ports = ports(), .give_up = 60s});
+  const bool serves = eventually([&] { return traffic.totals().opened > 30; }, 60s);
+  const Duration took = since(begin);
+  const bool whole = eventually([this] { return tunnels() >= 2 * kAgents; }, 60s);
+  const LedgerTotals totals = traffic.stop();
+
+  report(fmt::format("all restarted, serving after {}", to_short_string(took)), totals);
+  EXPECT_TRUE(serves);
+  EXPECT_TRUE(whole);
+  EXPECT_EQ(totals.lost, 0);
+  EXPECT_EQ(app.doubled(), 0);
+}
+
+}  // namespace
+}  // namespace holdfast::test
