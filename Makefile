@@ -3,10 +3,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup build deb demo test bench bench-cache bench-controller crash-test sim-cache fuzz
-.PHONY: sim-tunnel tsan tsan-cache format clean
-.PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents ledger crash-test sim-cache fuzz
-.PHONY: tsan tsan-cache format clean
+.PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents
+.PHONY: ledger crash-test sim-cache sim-tunnel fuzz tsan tsan-cache format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
