@@ -48,8 +48,8 @@ bench-agents: build ## 2,000 agents lose their proxy; memory of an idle tunnel
 	@build/release/bin/agents_bench
 
 ledger: build ## 6 proxies, 60 agents, faults of HF_LEDGER_SECONDS (300) each: what was lost
-	@tools/stage "build ledger" cmake --build build/release --target e2e_tunnel_test
-	@HF_LEDGER_SECONDS=$${HF_LEDGER_SECONDS:-300} build/release/bin/e2e_tunnel_test
+	@tools/stage "build ledger" cmake --build build/release --target e2e_ledger_test
+	@HF_LEDGER_SECONDS=$${HF_LEDGER_SECONDS:-300} build/release/bin/e2e_ledger_test
 
 crash-test: build ## 200 rounds of kill -9 against the SQLite store
 	@tools/stage "build crash test" cmake --build build/release --target store_crash_test
