@@ -96,13 +96,19 @@ asio::awaitable<Result<std::vector<Endpoint>>> endpoints_of(const DialOptions& o
   co_return co_await lookup.wait(options.timeout);
 }
 
-asio::awaitable<Result<Stream>> open(const Endpoint& endpoint, const DialOptions& options) {
+asio::awaitable<Result<StreamSocket>> open_socket(const Endpoint& endpoint,
+                                                  const DialOptions& /*options*/) {
   StreamSocket socket(co_await asio::this_coro::executor);
   const auto [error] = co_await socket.async_connect(endpoint, kAsValue);
   if (error) co_return absl::UnavailableError(error.message());
   boost::system::error_code ignored;  // a unix socket has no such option
   socket.set_option(tcp::no_delay(true), ignored);
   socket.native_non_blocking(true, ignored);
+  co_return socket;
+}
+
+asio::awaitable<Result<Stream>> open_stream(const Endpoint& endpoint, const DialOptions& options) {
+  CO_TRY(StreamSocket socket, co_await open_socket(endpoint, options));
   if (options.tls == nullptr) co_return make_plain_stream(std::move(socket));
   const Result<HostPort> parts = split(options.address);
   Stream stream = make_tls_client_stream(std::move(socket), options.tls,
@@ -111,9 +117,11 @@ asio::awaitable<Result<Stream>> open(const Endpoint& endpoint, const DialOptions
   co_return stream;
 }
 
-}  // namespace
-
-asio::awaitable<Result<Stream>> dial(DialOptions options) {
+// The first of the address's endpoints that opens.
+template <typename T>
+asio::awaitable<Result<T>> dial_with(asio::awaitable<Result<T>> (*open)(const Endpoint&,
+                                                                        const DialOptions&),
+                                     const DialOptions& options) {
   const Result<std::vector<Endpoint>> endpoints = co_await endpoints_of(options);
   if (absl::IsInvalidArgument(endpoints.status())) co_return endpoints.status();
   Status last = endpoints.status();
@@ -121,12 +129,22 @@ asio::awaitable<Result<Stream>> dial(DialOptions options) {
   for (const Endpoint& endpoint : endpoints.value_or(std::vector<Endpoint>{})) {
     const bool unwanted = co_await is_cancelled();
     if (unwanted) co_return absl::CancelledError("no longer wanted");
-    Result<Stream> stream = co_await within(options.timeout, open(endpoint, options),
-                                            absl::UnavailableError("no connection in time"));
-    if (stream.ok()) co_return stream;
-    last = stream.status();
+    Result<T> opened = co_await within(options.timeout, open(endpoint, options),
+                                       absl::UnavailableError("no connection in time"));
+    if (opened.ok()) co_return opened;
+    last = opened.status();
   }
   co_return annotate(last, options.address);
+}
+
+}  // namespace
+
+asio::awaitable<Result<Stream>> dial(DialOptions options) {
+  co_return co_await dial_with<Stream>(open_stream, options);
+}
+
+asio::awaitable<Result<StreamSocket>> dial_socket(DialOptions options) {
+  co_return co_await dial_with<StreamSocket>(open_socket, options);
 }
 
 }  // namespace holdfast::net

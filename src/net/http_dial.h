@@ -24,4 +24,7 @@ struct DialOptions {
 // host's addresses failed with. A name that cannot be looked up in time is given up, too.
 asio::awaitable<Result<std::unique_ptr<HttpStream>>> dial(DialOptions options);
 
+// The same without TLS (`tls` is not used), as the socket itself: non-blocking, without delay.
+asio::awaitable<Result<StreamSocket>> dial_socket(DialOptions options);
+
 }  // namespace holdfast::net

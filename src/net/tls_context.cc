@@ -15,6 +15,9 @@ namespace {
 
 constexpr long kMaxPresentedBytes = 32 << 10;  // of certificates, from one peer
 constexpr size_t kLongestName = 253;
+constexpr size_t kLongestProtocol = 255;
+constexpr const char* kTunnelCiphers =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
 template <auto Function>
 struct Freed {
@@ -85,6 +88,33 @@ void set_client_rules(SSL_CTX* context) {
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
 }
 
+// Between our own processes there is nobody old to talk to. Read-ahead: a record's header and body
+// come with one call; the buffers go back when nothing is left in them.
+Status set_tunnel_rules(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  if (SSL_CTX_set_ciphersuites(context, kTunnelCiphers) == 1) return absl::OkStatus();
+  return absl::FailedPreconditionError("OpenSSL lacks the ciphers of TLS 1.3");
+}
+
+Result<std::string> encode_protocols(const std::vector<std::string>& protocols) {
+  std::string encoded;
+  for (const std::string& protocol : protocols) {
+    if (protocol.empty() || protocol.size() > kLongestProtocol) {
+      return absl::InvalidArgumentError("a protocol's name has 1 to 255 bytes");
+    }
+    encoded += static_cast<char>(protocol.size());
+    encoded += protocol;
+  }
+  if (encoded.empty()) return absl::InvalidArgumentError("a tunnel has a protocol");
+  return encoded;
+}
+
+const unsigned char* bytes_of(const std::string& text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
 Bio reader_of(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
@@ -141,6 +171,15 @@ void append_pem(X509* certificate, BIO* out) {
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::make(const std::string& certificate_chain_pem,
                                                            const std::string& private_key_pem) {
+  return make_server(certificate_chain_pem, private_key_pem);
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const TlsClientOptions& options) {
+  return make_dialler(options);
+}
+
+Result<std::shared_ptr<TlsContext>> TlsContext::make_server(  // tidy: shared, const when it is made
+    const std::string& certificate_chain_pem, const std::string& private_key_pem) {
   ERR_clear_error();
   std::shared_ptr<TlsContext> made(new TlsContext);  // tidy: shared, const from here on
   made->socket_method_.reset(make_socket_method());
@@ -154,7 +193,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const std::string& ce
   return made;
 }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const TlsClientOptions& options) {
+Result<std::shared_ptr<TlsContext>> TlsContext::make_dialler(  // tidy: shared, const once made
+    const TlsClientOptions& options) {
   if (options.server_name.size() > kLongestName) {
     return absl::InvalidArgumentError("a server's name has at most 253 bytes");
   }
@@ -172,6 +212,45 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_client(const TlsClien
   if (fits.ok() && with_own) fits = use_key(context, options.private_key_pem);
   ERR_clear_error();
   if (!fits.ok()) return fits;
+  return made;
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::make_tunnel_server(
+    const TlsTunnelOptions& options) {
+  TRY(std::string protocols, encode_protocols(options.protocols));
+  TRY(std::shared_ptr<TlsContext> made,  // tidy: shared, const from here on
+      make_server(options.certificate_pem, options.private_key_pem));
+  made->protocols_ = std::move(protocols);
+  const auto choose = [](SSL* /*ssl*/, const unsigned char** chosen, unsigned char* size,
+                         const unsigned char* theirs, unsigned their_size, void* ours) {
+    const std::string& own = *static_cast<const std::string*>(ours);
+    unsigned char* found = nullptr;
+    const int outcome = SSL_select_next_proto(
+        &found, size, bytes_of(own), static_cast<unsigned>(own.size()), theirs, their_size);
+    *chosen = found;
+    return outcome == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+  };
+  SSL_CTX_set_alpn_select_cb(made->context_.get(), choose, &made->protocols_);
+  TRY_OK(set_tunnel_rules(made->context_.get()));
+  return made;
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::make_tunnel_client(
+    const TlsTunnelOptions& options) {
+  if (options.ca_pem.empty() || options.server_name.empty()) {
+    return absl::InvalidArgumentError("a tunnel's client knows whom it trusts and asks for");
+  }
+  TRY(std::string protocols, encode_protocols(options.protocols));
+  TRY(std::shared_ptr<TlsContext> made,  // tidy: shared, const from here on
+      make_dialler({.ca_pem = options.ca_pem,
+                    .certificate_pem = options.certificate_pem,
+                    .private_key_pem = options.private_key_pem,
+                    .server_name = options.server_name}));
+  made->protocols_ = std::move(protocols);
+  const auto size = static_cast<unsigned>(made->protocols_.size());
+  HF_CHECK(SSL_CTX_set_alpn_protos(made->context_.get(), bytes_of(made->protocols_), size) == 0,
+           "OpenSSL has memory");
+  TRY_OK(set_tunnel_rules(made->context_.get()));
   return made;
 }
 
@@ -204,6 +283,13 @@ std::unique_ptr<SSL, TlsContext::Free> TlsContext::open_on(int socket) const {
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl.get(), bio, bio);
   return ssl;
+}
+
+std::string agreed_protocol(const SSL& ssl) {
+  const unsigned char* text = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(&ssl, &text, &size);
+  return {reinterpret_cast<const char*>(text), size};
 }
 
 std::string presented_chain(const SSL& ssl) {

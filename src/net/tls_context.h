@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,6 +21,15 @@ struct TlsClientOptions {
   std::string server_name{};  // expected in the peer's certificate; empty: the host it dials
 };
 
+// Either side of a tunnel between our own processes, all in PEM: TLS 1.3 only, AES-128-GCM first.
+struct TlsTunnelOptions {
+  std::string certificate_pem{};  // its own, with its key
+  std::string private_key_pem{};
+  std::vector<std::string> protocols{};  // ALPN, the best first; no connection without one of them
+  std::string ca_pem{};                  // of the dialling side: whom it trusts
+  std::string server_name{};             // of the dialling side: expected in the peer's certificate
+};
+
 class TlsContext {
  public:
   // kInvalidArgument if either is not PEM, or the key is not the first certificate's.
@@ -27,6 +37,11 @@ class TlsContext {
                                                         const std::string& private_key_pem);
   // For connections we open: whoever answers must hold a certificate that this trusts.
   static Result<std::shared_ptr<const TlsContext>> make_client(const TlsClientOptions& options);
+  // For tunnels. kInvalidArgument as above, or if a protocol or the name is not one.
+  static Result<std::shared_ptr<const TlsContext>> make_tunnel_server(
+      const TlsTunnelOptions& options);
+  static Result<std::shared_ptr<const TlsContext>> make_tunnel_client(
+      const TlsTunnelOptions& options);
 
   struct Free {
     void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
@@ -41,12 +56,20 @@ class TlsContext {
 
  private:
   TlsContext() = default;
+  static Result<std::shared_ptr<TlsContext>> make_server(  // tidy: shared, const when it is made
+      const std::string& certificate_chain_pem, const std::string& private_key_pem);
+  static Result<std::shared_ptr<TlsContext>> make_dialler(  // tidy: shared, const when it is made
+      const TlsClientOptions& options);
   std::unique_ptr<SSL, Free> open_on(int socket) const;
 
   std::unique_ptr<BIO_METHOD, Free> socket_method_;
   std::unique_ptr<SSL_CTX, Free> context_;
   std::string server_name_;  // of a client
+  std::string protocols_;    // of a tunnel, as ALPN has them: each after its length
 };
+
+// The protocol both sides agreed on; empty if none.
+std::string agreed_protocol(const SSL& ssl);
 
 // What the peer presented, its own certificate first, as PEM; empty if nothing.
 std::string presented_chain(const SSL& ssl);

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -70,9 +71,11 @@ class LinkBuffers {
   LinkBuffers();
   std::span<char> in() { return in_; }
   std::span<char> out() { return out_; }
+  std::vector<Event>& events() { return events_; }
 
  private:
   std::vector<char> in_, out_;
+  std::vector<Event> events_;  // what the bytes in in_ mean
 };
 
 struct LinkOptions {
@@ -83,8 +86,7 @@ struct LinkOptions {
   Duration write_timeout = std::chrono::seconds(10);  // a peer that reads nothing that long is dead
 };
 
-// A handshake that succeeded: who is there, and the connection.
-struct SecureConnection;
+struct SecureConnection;  // secure_connection_service.h
 
 class Link {
  public:
@@ -123,8 +125,11 @@ class Link {
   const Session& session() const;
   void set_keepalive(Duration interval, uint32_t misses);
 
+  const SecureConnection& connection() const;
+
  private:
-  // The implementation's.
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace holdfast::tunnel

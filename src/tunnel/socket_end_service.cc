@@ -1,0 +1,138 @@
+#include "tunnel/socket_end_service.h"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace holdfast::tunnel {
+namespace {
+
+bool would_block() {
+  return errno == EAGAIN || errno == EINTR;
+}
+
+}  // namespace
+
+SocketEnd::SocketEnd(net::StreamSocket socket, SocketEndOptions options)
+    : shared_(std::make_shared<Shared>(std::move(socket), this)),
+      already_read_(std::move(options.already_read)),
+      on_ended_(std::move(options.on_ended)),
+      socket_(shared_->socket.native_handle()) {}
+
+SocketEnd::~SocketEnd() {
+  // Only what ended both ways is closed in peace.
+  if (ended_ && peer_ended_) {
+    shared_->end = nullptr;
+    boost::system::error_code ignored;  // closed either way
+    shared_->socket.close(ignored);
+  } else {
+    abort();
+  }
+  if (on_ended_) on_ended_(report_);
+}
+
+net::StreamSocket SocketEnd::release() {
+  HF_CHECK(link_ == nullptr, "the end is nobody's yet");
+  return std::move(shared_->socket);
+}
+
+void SocketEnd::attached(Link& link, StreamId stream) {
+  link_ = &link;
+  stream_ = stream;
+  const int yes = 1;  // a unix socket has no such option, and no delay
+  (void)::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+StreamEnd::Pulled SocketEnd::pull(std::span<char> into) {
+  if (!already_read_.empty()) return pull_already_read(into);
+  if (ended_) return {.ended = true};
+  const ssize_t count = ::recv(socket_, into.data(), into.size(), MSG_DONTWAIT);
+  if (count == 0) {
+    ended_ = true;
+    return {.ended = true};
+  }
+  if (count < 0 && !would_block()) {
+    broke();
+    return {.broken = true};
+  }
+  const size_t bytes = count < 0 ? 0 : static_cast<size_t>(count);
+  report_.to_peer += bytes;
+  if (bytes < into.size()) wait_to_read();
+  return {.bytes = bytes};
+}
+
+StreamEnd::Pulled SocketEnd::pull_already_read(std::span<char> into) {
+  const size_t bytes = std::min(into.size(), already_read_.size());
+  std::memcpy(into.data(), already_read_.data(), bytes);
+  already_read_.erase(0, bytes);
+  if (already_read_.empty()) already_read_.shrink_to_fit();
+  report_.to_peer += bytes;
+  if (bytes < into.size()) wait_to_read();
+  return {.bytes = bytes};
+}
+
+ssize_t SocketEnd::push(std::string_view bytes) {
+  const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (count < 0 && !would_block()) {
+    broke();
+    return -1;
+  }
+  const size_t taken = count < 0 ? 0 : static_cast<size_t>(count);
+  report_.from_peer += taken;
+  if (taken < bytes.size()) wait_to_write();
+  return static_cast<ssize_t>(taken);
+}
+
+void SocketEnd::push_end() {
+  peer_ended_ = true;
+  (void)::shutdown(socket_, SHUT_WR);  // it may be gone: then reading says so
+}
+
+void SocketEnd::reset(ResetCode code, std::string_view why) {
+  report_.reset = code;
+  report_.why = why;
+  abort();
+}
+
+void SocketEnd::wait_to_read() {
+  if (shared_->waits_to_read) return;
+  shared_->waits_to_read = true;
+  shared_->socket.async_wait(net::StreamSocket::wait_read,
+                             [shared = shared_](const boost::system::error_code& /*error*/) {
+                               shared->waits_to_read = false;
+                               SocketEnd* end = shared->end;
+                               if (end != nullptr) end->link_->ready(end->stream_);
+                             });
+}
+
+void SocketEnd::wait_to_write() {
+  if (shared_->waits_to_write) return;
+  shared_->waits_to_write = true;
+  shared_->socket.async_wait(net::StreamSocket::wait_write,
+                             [shared = shared_](const boost::system::error_code& /*error*/) {
+                               shared->waits_to_write = false;
+                               SocketEnd* end = shared->end;
+                               if (end != nullptr) end->link_->room(end->stream_);
+                             });
+}
+
+void SocketEnd::broke() {
+  report_.reset = ResetCode::Broken;
+  report_.why = std::strerror(errno);
+}
+
+void SocketEnd::abort() {
+  shared_->end = nullptr;
+  if (!shared_->socket.is_open()) return;
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  (void)::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  boost::system::error_code ignored;  // closed either way
+  shared_->socket.close(ignored);
+}
+
+}  // namespace holdfast::tunnel

@@ -1,0 +1,63 @@
+// A plain connection, TCP or unix, as one end of a stream: an app's at an agent, a client's at a
+// proxy. Bytes go between the socket and the link's buffers without a copy in between; the loop is
+// asked to wait only when the socket would block.
+//
+// The stream's end is the socket's: a half that ends is shut down, and a stream that is reset
+// resets the connection (RST), so that what was cut never looks whole. A unix socket has no such
+// thing: it is closed.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "net/http_stream.h"
+#include "tunnel/end_report.h"
+#include "tunnel/link_service.h"
+
+namespace holdfast::tunnel {
+
+struct SocketEndOptions {
+  std::string already_read{};  // from the socket, by whoever looked at its first bytes
+  OnEnded on_ended{};
+};
+
+class SocketEnd final : public StreamEnd {
+ public:
+  explicit SocketEnd(net::StreamSocket socket, SocketEndOptions options = {});
+  ~SocketEnd() override;
+
+  // Of an end that no link has taken: to answer the client after all.
+  net::StreamSocket release();
+
+  void attached(Link& link, StreamId stream) override;
+  Pulled pull(std::span<char> into) override;
+  ssize_t push(std::string_view bytes) override;
+  void push_end() override;
+  void reset(ResetCode code, std::string_view why) override;
+
+ private:
+  // The loop may still hold a wait when the end is gone; the wait then finds nobody.
+  struct Shared {
+    net::StreamSocket socket;
+    SocketEnd* end;
+    bool waits_to_read = false;
+    bool waits_to_write = false;
+  };
+  Pulled pull_already_read(std::span<char> into);
+  void wait_to_read();
+  void wait_to_write();
+  void broke();  // says errno
+  void abort();
+
+  std::shared_ptr<Shared> shared_;  // tidy: shared, with waits of the loop
+  std::string already_read_;
+  OnEnded on_ended_;
+  EndReport report_;
+  Link* link_ = nullptr;
+  StreamId stream_ = 0;
+  int socket_ = -1;
+  bool peer_ended_ = false;  // push_end() came
+  bool ended_ = false;       // the socket's own end was pulled
+};
+
+}  // namespace holdfast::tunnel

@@ -1,0 +1,205 @@
+// The ends that are no socket: a relay to another link, and a connection behind an HttpStream.
+#include "base/reason.h"
+#include "tunnel/link_fixture_service.h"
+#include "tunnel/relay_end_service.h"
+#include "tunnel/tls_end_service.h"
+
+namespace holdfast::tunnel {
+namespace {
+
+std::string numbers(size_t size) {
+  std::string made(size, '\0');
+  for (size_t i = 0; i < size; ++i) made[i] = static_cast<char>(i * 31 + i / 251);
+  return made;
+}
+
+// The agent's side relays every stream to a second tunnel, as a proxy does for its peer.
+class RelayTest : public LinkTest {
+ protected:
+  // Another pair of links, whose test never runs.
+  class Far : public LinkTest {
+   public:
+    Far() {
+      proxy_.uses_tcp = agent_.uses_tcp = true;
+      start();
+    }
+    LinkSide& proxy() { return proxy_; }
+    LinkSide& agent() { return agent_; }
+    void TestBody() override {}
+    using LinkTest::TearDown;
+  };
+
+  RelayTest() {
+    proxy_.uses_tcp = true;
+    agent_.answer = [this](Link& from, StreamId stream, std::string_view payload) {
+      RelayPair pair = make_relay([this](const EndReport& report) { relayed_.push_back(report); });
+      far_.proxy().open(std::string(payload), std::move(pair.second), 200ms);
+      from.accept(stream, std::move(pair.first));
+    };
+    start();
+  }
+  void TearDown() override {
+    LinkTest::TearDown();
+    far_.TearDown();
+  }
+  // All four loops.
+  bool run_all(const std::function<bool()>& condition) {
+    return run_until([&] {
+      for (LinkSide* side : {&far_.proxy(), &far_.agent()}) {
+        side->loop.restart();
+        side->loop.poll();
+      }
+      return condition();
+    });
+  }
+
+  Far far_;
+  std::vector<EndReport> relayed_;
+};
+
+TEST_F(RelayTest, EveryByteAndBothEndsGoThrough) {
+  TestSocket client = open("app");
+  EXPECT_TRUE(run_all([&] { return far_.agent().apps.contains("app"); }));
+  TestSocket& app = far_.agent().apps["app"];
+  const std::string down = numbers(2 << 20), up = numbers(1 << 20);
+  std::string got_down, got_up;
+  size_t sent_down = 0, sent_up = 0;
+
+  EXPECT_TRUE(run_all([&] {
+    sent_down += app.write(std::string_view(down).substr(sent_down));
+    sent_up += client.write(std::string_view(up).substr(sent_up));
+    got_down += client.read();
+    got_up += app.read();
+    return got_down.size() >= down.size() && got_up.size() >= up.size();
+  }));
+  client.end();
+  EXPECT_TRUE(run_all([&] { return app.read(), app.ended; }));
+  app.end();
+  EXPECT_TRUE(run_all([&] { return client.read(), client.ended; }));
+  EXPECT_TRUE(run_all([&] { return !relayed_.empty(); }));
+
+  EXPECT_TRUE(got_down == down && got_up == up);
+  EXPECT_EQ(relayed_.at(0).from_peer, up.size());
+  EXPECT_EQ(relayed_.at(0).to_peer, down.size());
+  EXPECT_FALSE(relayed_.at(0).reset);
+}
+
+TEST_F(RelayTest, AResetGoesThroughBothWays) {
+  TestSocket client = open("first"), other_client = open("second");
+  EXPECT_TRUE(run_all([&] { return far_.agent().apps.size() == 2; }));
+
+  client.cut();
+  far_.agent().apps["second"].cut();
+
+  EXPECT_TRUE(run_all([&] {
+    far_.agent().apps["first"].read();
+    other_client.read();
+    return far_.agent().apps["first"].was_reset && other_client.was_reset;
+  }));
+}
+
+TEST_F(RelayTest, AStreamThatNobodyTakesFurtherIsReset) {
+  far_.agent().answer = [](Link& link, StreamId stream, std::string_view) {
+    link.reset(stream, ResetCode::NotExposed, "not here");
+  };
+  TestSocket client = open("app");
+
+  EXPECT_TRUE(run_all([&] { return client.read(), client.was_reset; }));
+}
+
+TEST_F(RelayTest, ASlowReaderHoldsOnlyItsOwnStream) {
+  TestSocket slow = open("slow"), quick = open("quick");
+  EXPECT_TRUE(run_all([&] { return far_.agent().apps.size() == 2; }));
+  const std::string block = numbers(64 << 10);
+  size_t offered = 0, stuck = 0;
+  std::string echoed;
+
+  EXPECT_TRUE(run_all([&] {
+    const size_t went = far_.agent().apps["slow"].write(block);
+    offered += went;
+    stuck = went == 0 ? stuck + 1 : 0;
+    return stuck > 1'000;
+  }));
+  far_.agent().apps["quick"].write("hello");
+  EXPECT_TRUE(run_all([&] { return echoed += quick.read(), echoed == "hello"; }));
+
+  size_t got = 0;
+  EXPECT_TRUE(run_all([&] { return got += slow.read().size(), got == offered; }));
+}
+
+class PumpTest : public LinkTest {
+ protected:
+  // A stream whose client is behind an HttpStream.
+  TestSocket open_pumped() {
+    SocketPair pair = make_tcp_pair(proxy_.loop.get_executor());
+    proxy_.tasks.spawn(pump(net::make_plain_stream(std::move(pair.inner))));
+    EXPECT_TRUE(run_until([&] { return agent_.apps.contains("app"); }));
+    return std::move(pair.outer);
+  }
+  asio::awaitable<void> pump(std::unique_ptr<net::HttpStream> stream) {
+    StreamPump pump(proxy_.loop.get_executor(), std::move(stream),
+                    [this](const EndReport& report) { reports_.push_back(report); });
+    std::unique_ptr<StreamEnd> end = pump.take_end();
+    const Status opened = co_await proxy_.link->open("app", end, 5s);
+    EXPECT_TRUE(opened.ok()) << opened;
+    co_await pump.run();
+    pumps_ended_ += 1;
+  }
+
+  std::vector<EndReport> reports_;
+  int pumps_ended_ = 0;
+};
+
+TEST_F(PumpTest, EveryByteAndBothEndsGoThrough) {
+  start();
+  TestSocket client = open_pumped();
+  TestSocket& app = agent_.apps["app"];
+  const std::string down = numbers(1 << 20), up = numbers(1 << 20);
+  std::string got_down, got_up;
+  size_t sent_down = 0, sent_up = 0;
+
+  EXPECT_TRUE(run_until([&] {
+    sent_down += app.write(std::string_view(down).substr(sent_down));
+    sent_up += client.write(std::string_view(up).substr(sent_up));
+    got_down += client.read();
+    got_up += app.read();
+    return got_down.size() >= down.size() && got_up.size() >= up.size();
+  }));
+  app.end();
+  EXPECT_TRUE(run_until([&] { return client.read(), client.ended; }));
+  client.write("still there");
+  client.end();
+  got_up.clear();
+  EXPECT_TRUE(run_until([&] { return got_up += app.read(), app.ended; }));
+  EXPECT_TRUE(run_until([&] { return pumps_ended_ == 1; }));
+
+  EXPECT_TRUE(got_down == down);
+  EXPECT_EQ(got_up, "still there");
+  EXPECT_FALSE(reports_.at(0).reset);
+  EXPECT_EQ(reports_.at(0).from_peer, down.size());
+}
+
+TEST_F(PumpTest, AClientThatBreaksOffResetsTheStream) {
+  agent_.uses_tcp = true;
+  start();
+  TestSocket client = open_pumped();
+
+  client.cut();
+
+  EXPECT_TRUE(run_until([&] { return agent_.apps["app"].read(), agent_.apps["app"].was_reset; }));
+  EXPECT_TRUE(run_until([&] { return pumps_ended_ == 1; }));
+  EXPECT_EQ(reports_.at(0).reset, ResetCode::Broken);
+}
+
+TEST_F(PumpTest, TheEndOfTheLinkEndsThePump) {
+  start();
+  TestSocket client = open_pumped();
+
+  agent_.link->close(absl::UnavailableError("told to"));
+
+  EXPECT_TRUE(run_until([&] { return pumps_ended_ == 1; }));
+  EXPECT_TRUE(run_until([&] { return client.read(), client.ended || client.was_reset; }));
+}
+
+}  // namespace
+}  // namespace holdfast::tunnel
