@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "net/tls_context.h"
 
@@ -34,13 +35,13 @@ void stop_sides(const Sides& sides);
 template <typename Wire>
 void serve_app(Wire& wire) {
   char what = 0;
-  static thread_local char buffer[64 << 10];
+  std::vector<char> buffer(64 << 10);
   if (wire.read(&what, 1) != 1) return;
   for (;;) {
     ssize_t count =
-        what == 'D' ? static_cast<ssize_t>(sizeof buffer) : wire.read(buffer, sizeof buffer);
+        what == 'D' ? static_cast<ssize_t>(buffer.size()) : wire.read(buffer.data(), buffer.size());
     if (count <= 0) return;
-    if (what != 'U' && !wire.write(buffer, static_cast<size_t>(count))) return;
+    if (what != 'U' && !wire.write(buffer.data(), static_cast<size_t>(count))) return;
   }
 }
 

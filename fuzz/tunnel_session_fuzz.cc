@@ -28,6 +28,7 @@ enum class Manner : uint8_t { Answers, IsSilent };
 class Ours {
  public:
   Ours(Side side, Manner manner) : session_(with_side(side), Time{}), manner_(manner) {
+    HF_CHECK(session_.on_tick(now_).ok(), "a peer that may answer is not dead");
     if (side == Side::Acceptor) return;
     for (int i = 0; i < 3; ++i) ready(session_.open("db").value());
   }
@@ -46,7 +47,7 @@ class Ours {
 
   // All that may be sent goes, as frames that the other side could read.
   void send_all() {
-    std::vector<char> room(kMaxMessageBytes + kFrameHeaderBytes);
+    std::array<char, 1'024> room{};  // it sends no messages
     std::array<char, kFrameHeaderBytes> header{};
     for (int i = 0; i < 100; ++i) {
       while (session_.take_control(room) > 0) continue;
@@ -67,7 +68,8 @@ class Ours {
 
   void hear_piece(const std::string& bytes) {
     std::vector<Event> events;
-    const Status status = session_.receive(bytes, Time{}, events);
+    if (manner_ == Manner::Answers) now_ += std::chrono::milliseconds(1);
+    const Status status = session_.receive(bytes, now_, events);
     for (const Event& event : events) std::visit([this](const auto& one) { on(one); }, event);
     HF_CHECK(session_.streams() <= kOptions.max_streams, "streams have their limit");
     HF_CHECK(session_.grown_window_bytes() <= kOptions.window_budget, "windows have theirs");
@@ -102,7 +104,7 @@ class Ours {
   void take(const DataCame& event, size_t& count) {
     count += event.bytes.size();
     if (manner_ == Manner::IsSilent || event.stream % 2 == 1) return;
-    session_.consumed(event.stream, event.bytes.size(), Time{});
+    session_.consumed(event.stream, event.bytes.size(), now_);
   }
   void on(const EndCame& event) {
     trace_ += "end" + std::to_string(event.stream) + " ";
@@ -119,6 +121,7 @@ class Ours {
 
   Session session_;
   Manner manner_;
+  Time now_{std::chrono::seconds(1)};  // stands still for who is silent: limits are by the second
   std::vector<std::pair<StreamId, size_t>> came_;
   std::string trace_;
   bool is_broken_ = false;

@@ -115,17 +115,6 @@ const unsigned char* bytes_of(const std::string& text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// `ours` is the std::string of encode_protocols().
-int choose_protocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* size,
-                    const unsigned char* theirs, unsigned int their_size, void* ours) {
-  const std::string& own = *static_cast<const std::string*>(ours);
-  unsigned char* found = nullptr;
-  const int outcome = SSL_select_next_proto(&found, size, bytes_of(own),
-                                            static_cast<unsigned>(own.size()), theirs, their_size);
-  *chosen = found;
-  return outcome == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
 Bio reader_of(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
@@ -204,8 +193,7 @@ Result<std::shared_ptr<TlsContext>> TlsContext::make_server(  // tidy: shared, c
   return made;
 }
 
-Result<std::shared_ptr<TlsContext>>
-TlsContext::make_dialler(  // tidy: shared, const when it is made
+Result<std::shared_ptr<TlsContext>> TlsContext::make_dialler(  // tidy: shared, const once made
     const TlsClientOptions& options) {
   if (options.server_name.size() > kLongestName) {
     return absl::InvalidArgumentError("a server's name has at most 253 bytes");
@@ -233,7 +221,16 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make_tunnel_server(
   TRY(std::shared_ptr<TlsContext> made,  // tidy: shared, const from here on
       make_server(options.certificate_pem, options.private_key_pem));
   made->protocols_ = std::move(protocols);
-  SSL_CTX_set_alpn_select_cb(made->context_.get(), choose_protocol, &made->protocols_);
+  const auto choose = [](SSL* /*ssl*/, const unsigned char** chosen, unsigned char* size,
+                         const unsigned char* theirs, unsigned their_size, void* ours) {
+    const std::string& own = *static_cast<const std::string*>(ours);
+    unsigned char* found = nullptr;
+    const int outcome = SSL_select_next_proto(
+        &found, size, bytes_of(own), static_cast<unsigned>(own.size()), theirs, their_size);
+    *chosen = found;
+    return outcome == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+  };
+  SSL_CTX_set_alpn_select_cb(made->context_.get(), choose, &made->protocols_);
   TRY_OK(set_tunnel_rules(made->context_.get()));
   return made;
 }

@@ -161,8 +161,9 @@ void LinkTest::TearDown() {
       co_await owner.tasks.join();
       done = true;
     };
-    asio::co_spawn(side->loop, join(*side, joined), asio::detached);
-    EXPECT_TRUE(run_until([&] { return joined; }));
+    net::TaskGroup joiner(side->loop.get_executor());
+    joiner.spawn(join(*side, joined));
+    EXPECT_TRUE(run_until([&] { return joined && joiner.size() == 0; }));
     EXPECT_EQ(side->living_ends, 0) << "ends that nobody destroyed";
     side->link.reset();
   }

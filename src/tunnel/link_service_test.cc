@@ -233,8 +233,9 @@ TEST_F(LinkTest, CancellingItEndsIt) {
     joined = true;
   };
 
-  asio::co_spawn(proxy_.loop, join(), asio::detached);
-  EXPECT_TRUE(run_until([&] { return joined && agent_.ended; }));
+  net::TaskGroup joiner(proxy_.loop.get_executor());
+  joiner.spawn(join());
+  EXPECT_TRUE(run_until([&] { return joined && agent_.ended && joiner.size() == 0; }));
 
   EXPECT_EQ(proxy_.ended->code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(proxy_.living_ends + agent_.living_ends, 0);

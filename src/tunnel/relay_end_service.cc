@@ -29,8 +29,8 @@ struct Joint {
 
 class RelayEnd final : public StreamEnd {
  public:
-  RelayEnd(std::shared_ptr<Joint> joint, size_t side,
-           OnEnded on_ended)  // tidy: shared, by two ends
+  RelayEnd(std::shared_ptr<Joint> joint,  // tidy: shared, by two ends
+           size_t side, OnEnded on_ended)
       : joint_(std::move(joint)), side_(side), on_ended_(std::move(on_ended)) {
     own().end = this;
   }

@@ -166,6 +166,7 @@ class Session {
 
   size_t streams() const { return streams_.size(); }
   bool is_leaving() const { return is_leaving_; }  // say_goodbye() was called
+  bool peer_is_leaving() const { return peer_is_leaving_; }
   // Smoothed, new samples weigh 1/8.
   std::optional<Duration> round_trip() const { return keepalive_.round_trip(); }
   Time last_frame() const { return keepalive_.last_bytes(); }  // when anything last came
