@@ -5,7 +5,7 @@
 // - if some proxy was healthy and reachable for kBound, the agent has a working tunnel, or had one
 //   within kBound
 // - at most one tunnel claims a proxy, and a claim belongs to a tunnel
-// - leases under way are the dials under way
+// - leases under way are those of dials under way; a slow dial may have given its own away
 //
 // Then all heals, and in the end each agent has the desired count of tunnels and no more, no lease
 // is under way, and no proxy counts a stream, a handshake or a tunnel that is not there.
@@ -106,7 +106,7 @@ void Checks::check_leases(const Agent& agent, const PoolView& view) {
       fail(fmt::format("{} believes in a tunnel to {} that is gone", agent.name, tunnel.proxy));
     }
   }
-  if (view.inflight != dialing) {
+  if (view.inflight > dialing) {
     fail(fmt::format("{} has {} leases for {} dials", agent.name, view.inflight, dialing));
   }
   if (view.claimed != claiming) {
@@ -355,6 +355,14 @@ uint64_t peak_since(const World& world, Time since) {
   return peak;
 }
 
+size_t fewest_working(World& world) {
+  size_t fewest = SIZE_MAX;
+  for (size_t agent = 0; agent < world.agents().size(); ++agent) {
+    fewest = std::min(fewest, world.working(agent));
+  }
+  return fewest;
+}
+
 // Each proxy drains and starts again, one after the other. No stream is as long as the deadline, so
 // none may be lost, and every client finds its agent at every moment.
 TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
@@ -363,11 +371,13 @@ TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
   world.run_for(30s);
   const Time began = world.now();
   world.clients_per_second(50);
+  size_t fewest = fewest_working(world);
   for (size_t place = 0; place < 10; ++place) {
     const uint64_t before = world.process(place)->number;
     world.drain(place, true);
     for (int waited = 0; waited < 60; ++waited) {
       world.run_for(1s);
+      fewest = std::min(fewest, fewest_working(world));
       const Process* process = world.process(place);
       if (process != nullptr && process->number != before) break;
     }
@@ -384,6 +394,7 @@ TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
       static_cast<unsigned long>(stats.admitted), static_cast<unsigned long>(peak),
       static_cast<unsigned long>(stats.streams), static_cast<unsigned long>(stats.lost),
       static_cast<unsigned long>(stats.unreachable));
+  EXPECT_EQ(fewest, 2U) << "a tunnel is left only when there is another";
   EXPECT_EQ(stats.lost, 0U);
   EXPECT_EQ(stats.unreachable, 0U);
   EXPECT_GE(stats.advised, 1'000U);
