@@ -5,7 +5,7 @@
 // - if some proxy was healthy and reachable for kBound, the agent has a working tunnel, or had one
 //   within kBound
 // - at most one tunnel claims a proxy, and a claim belongs to a tunnel
-// - leases under way are the dials under way
+// - leases under way are those of dials under way; a slow dial may have given its own away
 //
 // Then all heals, and in the end each agent has the desired count of tunnels and no more, no lease
 // is under way, and no proxy counts a stream, a handshake or a tunnel that is not there.
@@ -25,6 +25,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kBound = 60s;
+// Sanitizers are some fifty times slower here: a small fleet and few seeds then.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kIsSlow = true;
+#else
+constexpr bool kIsSlow = false;
+#endif
+constexpr size_t kMany = kIsSlow ? 40 : 1'000;
 constexpr AdmissionOptions kTight{.max_handshakes = 2,
                                   .tunnels_per_second = 2,
                                   .burst = 3,
@@ -106,7 +113,7 @@ void Checks::check_leases(const Agent& agent, const PoolView& view) {
       fail(fmt::format("{} believes in a tunnel to {} that is gone", agent.name, tunnel.proxy));
     }
   }
-  if (view.inflight != dialing) {
+  if (view.inflight > dialing) {
     fail(fmt::format("{} has {} leases for {} dials", agent.name, view.inflight, dialing));
   }
   if (view.claimed != claiming) {
@@ -319,7 +326,7 @@ TEST(FleetSimulation, EverySeedKeepsItsAgentsReachableAndHeals) {
     run(seed, true, totals);
     return;
   }
-  const uint64_t seeds = number_from("HF_SIM_SEEDS", 100);
+  const uint64_t seeds = number_from("HF_SIM_SEEDS", kIsSlow ? 5 : 300);
   int failed = 0;
   for (uint64_t seed = 1; seed <= seeds && failed < 5; ++seed) {
     if (!run(seed, false, totals)) ++failed;
@@ -338,7 +345,7 @@ TEST(FleetSimulation, EverySeedKeepsItsAgentsReachableAndHeals) {
 // A thousand agents, ten proxies in three zones.
 FleetOptions thousand() {
   FleetOptions options;
-  options.agents = 1'000;
+  options.agents = kMany;
   options.proxies = 10;
   options.zones = 3;
   options.ttl = 60s;
@@ -355,6 +362,14 @@ uint64_t peak_since(const World& world, Time since) {
   return peak;
 }
 
+size_t fewest_working(World& world) {
+  size_t fewest = SIZE_MAX;
+  for (size_t agent = 0; agent < world.agents().size(); ++agent) {
+    fewest = std::min(fewest, world.working(agent));
+  }
+  return fewest;
+}
+
 // Each proxy drains and starts again, one after the other. No stream is as long as the deadline, so
 // none may be lost, and every client finds its agent at every moment.
 TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
@@ -362,12 +377,14 @@ TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
   Checks checks(world, 1);
   world.run_for(30s);
   const Time began = world.now();
-  world.clients_per_second(50);
+  world.clients_per_second(kIsSlow ? 5 : 50);
+  size_t fewest = fewest_working(world);
   for (size_t place = 0; place < 10; ++place) {
     const uint64_t before = world.process(place)->number;
     world.drain(place, true);
     for (int waited = 0; waited < 60; ++waited) {
       world.run_for(1s);
+      fewest = std::min(fewest, fewest_working(world));
       const Process* process = world.process(place);
       if (process != nullptr && process->number != before) break;
     }
@@ -378,15 +395,16 @@ TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
   const FleetStats& stats = world.stats();
   const uint64_t peak = peak_since(world, began);
   std::printf(
-      "1,000 agents, 10 proxies restarted one by one in %s: %lu advised, %lu moved, "
+      "%zu agents, 10 proxies restarted one by one in %s: %lu advised, %lu moved, "
       "at most %lu in a second; %lu streams, %lu lost, %lu unreachable\n",
-      to_short_string(world.now() - began).c_str(), static_cast<unsigned long>(stats.advised),
-      static_cast<unsigned long>(stats.admitted), static_cast<unsigned long>(peak),
-      static_cast<unsigned long>(stats.streams), static_cast<unsigned long>(stats.lost),
-      static_cast<unsigned long>(stats.unreachable));
+      kMany, to_short_string(world.now() - began).c_str(),
+      static_cast<unsigned long>(stats.advised), static_cast<unsigned long>(stats.admitted),
+      static_cast<unsigned long>(peak), static_cast<unsigned long>(stats.streams),
+      static_cast<unsigned long>(stats.lost), static_cast<unsigned long>(stats.unreachable));
+  EXPECT_EQ(fewest, 2U) << "a tunnel is left only when there is another";
   EXPECT_EQ(stats.lost, 0U);
   EXPECT_EQ(stats.unreachable, 0U);
-  EXPECT_GE(stats.advised, 1'000U);
+  EXPECT_GE(stats.advised, kMany);
   // Advice keeps to its rate; agents follow it a moment later, some of them in the same second.
   EXPECT_LE(peak, 2 * thousand().drain.advise_per_second);
   EXPECT_LT(checks.longest_without(), 5s);
@@ -415,9 +433,9 @@ TEST(FleetSimulation, AThousandAgentsOutliveACrashAndARolloutWithoutControllers)
   }
   checks.at_the_end();
   std::printf(
-      "1,000 agents after 3 of 10 proxies died: at most %lu new tunnels in a second; "
+      "%zu agents after 3 of 10 proxies died: at most %lu new tunnels in a second; "
       "longest without a tunnel %s\n",
-      static_cast<unsigned long>(peak), to_short_string(checks.longest_without()).c_str());
+      kMany, static_cast<unsigned long>(peak), to_short_string(checks.longest_without()).c_str());
   EXPECT_LE(peak, 7 * (options.admission.tunnels_per_second + options.admission.burst));
 }
 
