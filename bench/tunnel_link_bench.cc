@@ -181,6 +181,26 @@ double idle_kib(const Credentials& credentials) {
   return (memory(kTunnels) - memory(0)) * 1024 / kTunnels;
 }
 
+// What does not depend on who else uses the machine: CPU time of both sides for what they carry.
+void print_cpu(const Sides& sides) {
+  const Way way{"tunnel", sides.proxy_port, nullptr};
+  const auto used = [&] { return cpu_seconds(sides.proxy) + cpu_seconds(sides.agent); };
+  double before = used();
+  const double down = bulk(way, 'D', 1) * (kSeconds + 0.2) / 1e3;
+  std::printf("cpu s/GB down %.2f", (used() - before) / down);
+  before = used();
+  const double up = bulk(way, 'U', 1) * (kSeconds + 0.2) / 1e3;
+  std::printf(", up %.2f", (used() - before) / up);
+  for (const int count : {1, 64}) {
+    before = used();
+    const double messages = echo(way, count, false).rate * kSeconds;
+    std::printf(", us/echo with %d %.1f", count, (used() - before) * 1e6 / messages);
+  }
+  before = used();
+  const double connects = connections(way) * kSeconds;
+  std::printf(", us/connection %.0f\n", (used() - before) * 1e6 / connects);
+}
+
 int run(std::string_view only) {
   const Credentials credentials = make_credentials();
   const Sides sides = start_sides(credentials, 0);
@@ -191,6 +211,7 @@ int run(std::string_view only) {
       "way      down1   up1  down16  up16 |  p50   p99 |  req/s    p99 |   p50    p99 |\n");
   const Row tls = measure({"raw tls", sides.tls_port, raw_context}, only);
   const Row tunnel = measure({"tunnel", sides.proxy_port, nullptr}, only);
+  if (only.empty() || only == "cpu") print_cpu(sides);
   measure({"plain", sides.app_port, nullptr}, only);
   stop_sides(sides);
   bar_at_least("bulk_down_of_raw_tls", tunnel.down1 / tls.down1, 0.7);

@@ -20,6 +20,17 @@ constexpr Duration kPartingTimeout = std::chrono::seconds(2);
 
 }  // namespace
 
+ssize_t StreamEnd::push_parts(std::span<const std::string_view> parts) {
+  ssize_t all = 0;
+  for (const std::string_view part : parts) {
+    const ssize_t taken = push(part);
+    if (taken < 0) return taken;
+    all += taken;
+    if (static_cast<size_t>(taken) < part.size()) break;
+  }
+  return all;
+}
+
 LinkBuffers::LinkBuffers() : in_(kBatchBytes), out_(kBatchBytes) {}
 
 Link::State::State(Link& link, Parts parts, std::unique_ptr<SecureConnection> connection,
@@ -143,9 +154,12 @@ void Link::State::understand(std::string_view bytes) {
   events.clear();
   now_ = parts_.clock.now();
   Status sense = session_.receive(bytes, now_, events);
-  for (const Event& event : events) {
-    on_event(event);
+  for (std::span<const Event> rest = events; !rest.empty();) {
+    const bool is_data = std::holds_alternative<DataCame>(rest.front());
+    const size_t handled = is_data ? on_data(rest) : 1;
+    if (!is_data) on_event(rest.front());
     if (outcome_) return;
+    rest = rest.subspan(handled);
   }
   if (!sense.ok()) close(std::move(sense));
 }

@@ -47,6 +47,9 @@ class StreamEnd {
   // Bytes from the peer: how many it took. If not all, it calls Link::room() when it can take more.
   // Negative: broken.
   virtual ssize_t push(std::string_view bytes) = 0;
+  // The same for bytes in several places, at most kMostParts: fewer calls of the kernel.
+  static constexpr size_t kMostParts = 16;
+  virtual ssize_t push_parts(std::span<const std::string_view> parts);
   // The peer sends no more; all it sent was pushed.
   virtual void push_end() = 0;
   // The stream is over before its time; nothing else is called after it.

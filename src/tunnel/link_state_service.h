@@ -81,7 +81,9 @@ class Link::State {
 
   // Streams (link_streams_service.cc).
   void on_event(const Event& event);
-  void on_data(const DataCame& data);
+  // Data of one stream in a row; how many events it took.
+  size_t on_data(std::span<const Event> events);
+  void take_data(StreamId id, Stream& stream, std::span<const std::string_view> parts);
   void on_accepted(StreamId id);
   void on_end(StreamId id);
   void on_reset(const ResetCame& reset);

@@ -4,6 +4,8 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -87,7 +89,7 @@ void Link::State::say_goodbye(std::string_view why) {
 
 void Link::State::on_event(const Event& event) {
   std::visit(Overloaded{
-                 [this](const DataCame& data) { on_data(data); },
+                 [](const DataCame& /*data*/) { HF_CHECK(false, "on_data() is for those"); },
                  [this](const EndCame& end) { on_end(end.stream); },
                  [this](const Accepted& accepted) { on_accepted(accepted.stream); },
                  [this](const ResetCame& reset) { on_reset(reset); },
@@ -107,17 +109,32 @@ void Link::State::on_event(const Event& event) {
              event);
 }
 
-void Link::State::on_data(const DataCame& data) {
-  Stream* stream = find(data.stream);
-  if (stream == nullptr) return;
-  std::string_view rest = data.bytes;
-  if (stream->end && stream->kept.empty()) {
-    const ssize_t taken = stream->end->push(rest);
-    if (taken < 0) return break_stream(data.stream, "the connection behind it broke");
-    rest.remove_prefix(static_cast<size_t>(taken));
-    session_.consumed(data.stream, static_cast<size_t>(taken), now_);
+size_t Link::State::on_data(std::span<const Event> events) {
+  const StreamId id = std::get<DataCame>(events.front()).stream;
+  std::array<std::string_view, StreamEnd::kMostParts> parts;
+  size_t count = 0;
+  while (count < std::min(events.size(), parts.size())) {
+    const DataCame* data = std::get_if<DataCame>(&events[count]);
+    if (data == nullptr || data->stream != id) break;
+    parts[count++] = data->bytes;
   }
-  stream->kept.append(rest);
+  if (Stream* stream = find(id)) take_data(id, *stream, std::span(parts).first(count));
+  return count;
+}
+
+void Link::State::take_data(StreamId id, Stream& stream, std::span<const std::string_view> parts) {
+  size_t taken = 0;
+  if (stream.end && stream.kept.empty()) {
+    const ssize_t pushed =
+        parts.size() == 1 ? stream.end->push(parts[0]) : stream.end->push_parts(parts);
+    if (pushed < 0) return break_stream(id, "the connection behind it broke");
+    taken = static_cast<size_t>(pushed);
+    session_.consumed(id, taken, now_);
+  }
+  for (const std::string_view part : parts) {
+    stream.kept.append(part.substr(std::min(taken, part.size())));
+    taken -= std::min(taken, part.size());
+  }
 }
 
 void Link::State::on_accepted(StreamId id) {

@@ -2,8 +2,10 @@
 
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -77,14 +79,29 @@ StreamEnd::Pulled SocketEnd::pull_already_read(std::span<char> into) {
 }
 
 ssize_t SocketEnd::push(std::string_view bytes) {
-  const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return pushed(::send(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL),
+                bytes.size());
+}
+
+ssize_t SocketEnd::push_parts(std::span<const std::string_view> parts) {
+  std::array<iovec, kMostParts> pieces{};
+  size_t wanted = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    pieces[i] = {.iov_base = const_cast<char*>(parts[i].data()), .iov_len = parts[i].size()};
+    wanted += parts[i].size();
+  }
+  const msghdr message{.msg_iov = pieces.data(), .msg_iovlen = parts.size()};
+  return pushed(::sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL), wanted);
+}
+
+ssize_t SocketEnd::pushed(ssize_t count, size_t wanted) {
   if (count < 0 && !would_block()) {
     broke();
     return -1;
   }
   const size_t taken = count < 0 ? 0 : static_cast<size_t>(count);
   report_.from_peer += taken;
-  if (taken < bytes.size()) wait_to_write();
+  if (taken < wanted) wait_to_write();
   return static_cast<ssize_t>(taken);
 }
 

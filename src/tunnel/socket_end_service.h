@@ -32,6 +32,7 @@ class SocketEnd final : public StreamEnd {
   void attached(Link& link, StreamId stream) override;
   Pulled pull(std::span<char> into) override;
   ssize_t push(std::string_view bytes) override;
+  ssize_t push_parts(std::span<const std::string_view> parts) override;
   void push_end() override;
   void reset(ResetCode code, std::string_view why) override;
 
@@ -44,6 +45,7 @@ class SocketEnd final : public StreamEnd {
     bool waits_to_write = false;
   };
   Pulled pull_already_read(std::span<char> into);
+  ssize_t pushed(ssize_t count, size_t wanted);
   void wait_to_read();
   void wait_to_write();
   void broke();  // says errno
