@@ -55,8 +55,8 @@ class IngressFixture {
   // Of a counter's line, as "holdfast_x_total{code=\"HF2303\",listener=\"sni\"}"; 0 if absent.
   double counter(const std::string& line);
 
+  metrics::Registry registry{{.version = "test"}};  // outlives the streams
   tunnel::TunnelFleet fleet;
-  metrics::Registry registry{{.version = "test"}};
   std::map<std::string, v1::Resource> services;
   std::map<std::string, v1::User> users;
   std::unique_ptr<IngressService> ingress;
