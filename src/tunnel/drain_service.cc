@@ -35,23 +35,23 @@ DrainService::DrainService(Parts parts, Asks asks)
       end_(parts.shared.parts.loop, asio::steady_timer::time_point::max()),
       tasks_(parts.shared.parts.loop) {}
 
-asio::awaitable<void> DrainService::drain() {
-  begin();
+asio::awaitable<void> DrainService::drain(std::optional<Duration> deadline) {
+  begin(deadline);
   while (!over_ && !stopping_) co_await end_.async_wait(kAsValue);
 }
 
 void DrainService::hurry() {
-  begin();
+  begin({});
   parts_.shared.drain.hurry(parts_.shared.parts.clock.now());
   wake();
 }
 
-void DrainService::begin() {
+void DrainService::begin(std::optional<Duration> deadline) {
   if (stopping_ || std::exchange(begun_, true)) return;
   ProxyShared& shared = parts_.shared;
   since_ = shared.parts.clock.wall_now();
   shared.counts.drains += 1;
-  shared.drain.begin(shared.table.tunnels(), shared.parts.clock.now());
+  shared.drain.begin(shared.table.tunnels(), shared.parts.clock.now(), deadline);
   log::info("draining", {{"tunnels", shared.table.tunnel_count()}, {"streams", shared.streams}});
   tasks_.spawn(run());
 }

@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <functional>
+#include <optional>
 
 #include "net/task_group.h"
 #include "tunnel/peer_service.h"
@@ -28,7 +29,8 @@ class DrainService {
   DrainService(Parts parts, Asks asks);
 
   // Begins if it had not; returns at the end, or when stop() is called.
-  asio::awaitable<void> drain();
+  // `deadline` replaces the options' one, of the first call.
+  asio::awaitable<void> drain(std::optional<Duration> deadline = {});
   void hurry();
   // The load may have fallen, or a tunnel come.
   void wake() { turn_.cancel(); }
@@ -37,7 +39,7 @@ class DrainService {
   DrainProgress progress() const;
 
  private:
-  void begin();
+  void begin(std::optional<Duration> deadline);
   asio::awaitable<void> run();
   asio::awaitable<void> announce();
   asio::awaitable<void> close_ingress();

@@ -25,7 +25,7 @@ bool fits(const std::string& text) {
 
 }  // namespace
 
-route::AgentFacts facts_of(const AgentIdentity& identity, const v1::Exposed& exposed) {
+route::AgentFacts facts_of(const CertifiedAgent& identity, const v1::Exposed& exposed) {
   route::AgentFacts facts{.name = identity.name, .zone = identity.zone};
   Room room;
   for (const v1::ExposedService& service : exposed.services()) {

@@ -15,12 +15,12 @@ inline constexpr size_t kMaxExposedLabels = 64;
 inline constexpr size_t kMaxExposedText = 256;      // bytes of a name, a label or its value
 inline constexpr size_t kMaxExposedBytes = 32'000;  // of all of them: fits into one message
 
-struct AgentIdentity {
+struct CertifiedAgent {
   std::string name{};
   std::string zone{};
 };
 // Both come from the certificate, or from a peer that has seen it.
-route::AgentFacts facts_of(const AgentIdentity& identity, const v1::Exposed& exposed);
+route::AgentFacts facts_of(const CertifiedAgent& identity, const v1::Exposed& exposed);
 // As peers are told.
 v1::HeldAgent to_held(const route::AgentFacts& facts);
 

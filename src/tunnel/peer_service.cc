@@ -78,10 +78,10 @@ asio::awaitable<void> PeerService::stop() {
   co_await door_.join();
 }
 
-void PeerService::set_proxies(const std::vector<ListedProxy>& proxies) {
+void PeerService::set_proxies(const std::vector<CachedProxy>& proxies) {
   const Time now = shared_.parts.clock.now();
   std::set<std::string_view> listed;
-  for (const ListedProxy& proxy : proxies) {
+  for (const CachedProxy& proxy : proxies) {
     if (proxy.name == shared_.options.name) continue;
     listed.insert(proxy.name);
     list(proxy, now);
@@ -93,7 +93,7 @@ void PeerService::set_proxies(const std::vector<ListedProxy>& proxies) {
   }
 }
 
-void PeerService::list(const ListedProxy& listed, Time now) {
+void PeerService::list(const CachedProxy& listed, Time now) {
   auto found = peers_.find(listed.name);
   if (found == peers_.end()) {
     if (peers_.size() >= shared_.options.peers.max_peers) {

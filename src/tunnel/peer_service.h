@@ -35,7 +35,7 @@ class PeerService {
 
   // All that the cache has. Those that are gone from it are not dialled again; links that live
   // are kept.
-  void set_proxies(const std::vector<ListedProxy>& proxies);
+  void set_proxies(const std::vector<CachedProxy>& proxies);
 
   // As Link::open(); kUnavailable if there is no link. `wanted` names the agent.
   asio::awaitable<Status> open(std::string_view peer, const v1::OpenStream& wanted,
@@ -61,7 +61,7 @@ class PeerService {
   asio::awaitable<Status> converse(Peer& peer);
   asio::awaitable<void> serve(net::StreamSocket socket, Admission::Start start);
   void greeted(CallingPeer& peer, Admission::Ticket ticket, bool welcome);
-  void list(const ListedProxy& listed, Time now);
+  void list(const CachedProxy& listed, Time now);
   void tell_discovery(const Peer& peer, Time now);
 
   ProxyShared& shared_;

@@ -63,7 +63,7 @@ struct ProxyOptions {
 
 // A proxy as the cache has it, this one or another. One whose last_heartbeat has changed was heard
 // from.
-struct ListedProxy {
+struct CachedProxy {
   std::string name{};
   v1::Proxy proxy{};
 };

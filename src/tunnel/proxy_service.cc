@@ -118,7 +118,7 @@ Status ProxyService::set_identity(const ProxyIdentity& identity) {
   return state_->shared.set_identity(identity);
 }
 
-void ProxyService::set_proxies(const std::vector<ListedProxy>& proxies) {
+void ProxyService::set_proxies(const std::vector<CachedProxy>& proxies) {
   state_->peers.set_proxies(proxies);
 }
 
@@ -242,8 +242,8 @@ void ProxyService::State::advise_periodically(Time now) {
   }
 }
 
-asio::awaitable<void> ProxyService::drain() {
-  return state_->drain.drain();
+asio::awaitable<void> ProxyService::drain(std::optional<Duration> deadline) {
+  return state_->drain.drain(deadline);
 }
 
 void ProxyService::drain_now() {

@@ -64,7 +64,7 @@ class ProxyService final : public StreamDialer {
   // one of a proxy of ours.
   Status set_identity(const ProxyIdentity& identity);
   // All there are, this one included or not: as often as the cache changes.
-  void set_proxies(const std::vector<ListedProxy>& proxies);
+  void set_proxies(const std::vector<CachedProxy>& proxies);
   void set_settings(const v1::NetworkingConfig& settings);
 
   asio::awaitable<Result<Reached>> dial(const Wanted& wanted,
@@ -72,7 +72,8 @@ class ProxyService final : public StreamDialer {
 
   // Leaves in good order; returns when nothing runs any more or the deadline has passed. Asked
   // again meanwhile, it waits for the same end. Tunnels are closed then; stop() is still needed.
-  asio::awaitable<void> drain();
+  // `deadline` replaces the options' one, in the first call.
+  asio::awaitable<void> drain(std::optional<Duration> deadline = {});
   // The same at once: what still runs is cut; a drain() under way returns soon.
   void drain_now();
   // Ends everything at once, in bounded time.

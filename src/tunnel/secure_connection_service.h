@@ -7,6 +7,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ struct SecureParts {
 struct SecureOptions {
   std::shared_ptr<const net::TlsContext> context{};  // TlsContext::make_tunnel_*()
   Duration timeout = std::chrono::seconds(10);       // for all of it
+  // Of the dialling side: asked as soon as the other's certificate is verified, before our own is
+  // sent. An error ends the handshake there and is returned.
+  std::function<Status(const identity::Identity& peer)> judge{};
 };
 
 // The dialled side. HF2021: no TLS of ours (kUnavailable), or too late (kDeadlineExceeded);

@@ -259,8 +259,8 @@ TunnelFleet::Member& TunnelFleet::add_proxy(const std::string& name, const std::
   return member;
 }
 
-std::vector<ListedProxy> TunnelFleet::listed() const {
-  std::vector<ListedProxy> all;
+std::vector<CachedProxy> TunnelFleet::listed() const {
+  std::vector<CachedProxy> all;
   for (const auto& [name, entry] : entries_) all.push_back({.name = name, .proxy = entry});
   return all;
 }

@@ -127,7 +127,7 @@ class TunnelFleet {
   Member& add_proxy(const std::string& name, const std::string& zone, const Tweak& tweak = {});
   // Every proxy is told of every other, as a cache would.
   void introduce();
-  std::vector<ListedProxy> listed() const;
+  std::vector<CachedProxy> listed() const;
   void add_service(const std::string& name,
                    const std::map<std::string, std::string>& selector = {});
 

@@ -102,7 +102,7 @@ TEST_F(TunnelPeers, AStreamMakesOneHopOnly) {
   Member& middle = fleet_.add_proxy("p2", "a");
   Member& far = fleet_.add_proxy("p3", "a");
   // The middle one knows both; the near one knows the middle only.
-  const std::vector<ListedProxy> all = fleet_.listed();
+  const std::vector<CachedProxy> all = fleet_.listed();
   near.service->set_proxies({all[1]});
   middle.service->set_proxies({all[2]});
   ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-1", "a", {"web"})));
@@ -189,7 +189,7 @@ TEST_F(TunnelPeers, OnlyProxiesOfOurClusterMayLink) {
 TEST_F(TunnelPeers, AnotherProxyAtAPeersAddressIsNotTakenForIt) {
   Member& near = fleet_.add_proxy("p1", "a");
   Member& far = fleet_.add_proxy("p2", "a");
-  ListedProxy wrong{.name = "p7"};
+  CachedProxy wrong{.name = "p7"};
   wrong.proxy.set_peer_address(far.at.peer);
   near.service->set_proxies({wrong});
   ASSERT_TRUE(fleet_.until(
@@ -231,10 +231,10 @@ TEST_F(TunnelPeers, ALivingLinkKeepsAPeerDiscoveredWithoutControllers) {
   Member& far = fleet_.add_proxy("p2", "b", brief);
   // In the cache once, and never a heartbeat again.
   fleet_.introduce();
-  ListedProxy silent{.name = "p3"};
+  CachedProxy silent{.name = "p3"};
   silent.proxy.set_tunnel_address("127.0.0.1:1");
   *silent.proxy.mutable_last_heartbeat() = resource::to_proto(fleet_.clock.wall_now());
-  std::vector<ListedProxy> all = fleet_.listed();
+  std::vector<CachedProxy> all = fleet_.listed();
   all.push_back(silent);
   near.service->set_proxies(all);
   EXPECT_THAT(near.service->discovered(), testing::Contains("p3"));
