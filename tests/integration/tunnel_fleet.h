@@ -156,6 +156,7 @@ class TunnelFleet {
     until([&result] { return result.has_value(); }, std::chrono::seconds(60));
     return *std::move(result);
   }
+  asio::io_context& loop() { return loop_; }
   void spawn(asio::awaitable<void> task) { tasks_.spawn(std::move(task)); }
   void stop(Member& proxy);
 
