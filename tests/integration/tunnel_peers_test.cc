@@ -112,17 +112,55 @@ TEST_F(TunnelPeers, AStreamMakesOneHopOnly) {
   EXPECT_EQ(code_of(fleet_.connect(near, "web").reached), "HF2202");
 }
 
-TEST_F(TunnelPeers, AStreamForAnAgentThatIsNotHeldIsRefused) {
-  Member& near = fleet_.add_proxy("p1", "a");
-  Member& far = fleet_.add_proxy("p2", "a");
+TEST_F(TunnelPeers, APeersStreamIsServedFromOwnTunnelsAndNothingElse) {
+  Member& middle =
+      fleet_.add_proxy("p2", "a", [](ProxyOptions& options) { options.streams_of_peers = 2; });
+  Member& far = fleet_.add_proxy("p3", "a");
   fleet_.introduce();
-  ASSERT_TRUE(fleet_.until([&] { return linked(near, "p2") && linked(far, "p1"); }));
-  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-1", "a", {"web"})));
-  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
-  // The near proxy may not know yet that the agent is gone.
-  fleet_.add_service("gone");
-  far.service->update_metrics();
-  EXPECT_FALSE(far.registry.expose().contains("holdfast_peer_refused_relays_total{"));
+  ASSERT_TRUE(welcomed(fleet_.dial(middle, "edge-own", "a", {"web"})));
+  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-far", "a", {"web"})));
+  ASSERT_TRUE(fleet_.until([&] { return holds(middle, "p3", 1); }));
+  RawAgent& peer =
+      fleet_.dial(middle.at.peer, {.identity = fleet_.authority.issue(Role::Proxy, "p9", "a"),
+                                   .says = "p9",
+                                   .protocol = std::string(kPeerProtocol),
+                                   .side = Side::Opener});
+  ASSERT_TRUE(welcomed(peer)) << peer.why;
+  std::vector<Client> clients;
+  const auto open = [&](const std::string& agent) {
+    v1::OpenStream wanted;
+    wanted.set_service("web");
+    wanted.set_agent(agent);
+    clients.push_back(std::make_shared<ClientSide>());
+    return fleet_.run(peer.open(wanted, clients.back()));
+  };
+  EXPECT_EQ(open(""), to_string(ResetCode::NotAllowed));
+  EXPECT_EQ(open("edge-far"), to_string(ResetCode::NotExposed)) << "one hop, never a second";
+  EXPECT_EQ(open("nobody"), to_string(ResetCode::NotExposed));
+  EXPECT_EQ(open("edge-own"), "accepted");
+  EXPECT_TRUE(fleet_.echoes(clients.back(), "by hand"));
+  EXPECT_EQ(open("edge-own"), "accepted");
+  EXPECT_EQ(open("edge-own"), to_string(ResetCode::Limit)) << "streams of peers are limited";
+  // A peer that goes takes its streams with it, and no others.
+  peer.close();
+  EXPECT_TRUE(fleet_.until([&] { return middle.service->describe().drain.streams == 0; }));
+  EXPECT_EQ(middle.service->describe().tunnels.size(), 1u);
+}
+
+TEST_F(TunnelPeers, AStreamBeforeTheHelloIsRefused) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  ASSERT_TRUE(welcomed(fleet_.dial(proxy, "edge-1", "a", {"web"})));
+  RawAgent& hasty =
+      fleet_.dial(proxy.at.peer, {.identity = fleet_.authority.issue(Role::Proxy, "p9", "a"),
+                                  .says = "p9",
+                                  .protocol = std::string(kPeerProtocol),
+                                  .says_hello = false,
+                                  .side = Side::Opener});
+  ASSERT_TRUE(fleet_.until([&] { return hasty.has_link(); }));
+  v1::OpenStream wanted;
+  wanted.set_agent("edge-1");
+  EXPECT_EQ(fleet_.run(hasty.open(wanted, std::make_shared<ClientSide>())),
+            to_string(ResetCode::NotAllowed));
 }
 
 TEST_F(TunnelPeers, OnlyProxiesOfOurClusterMayLink) {
