@@ -117,6 +117,7 @@ Status unbelieved(long why) {
   const std::string text = X509_verify_cert_error_string(why);
   switch (why) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_INVALID_PURPOSE:
       return coded(StatusCode::kUnauthenticated, "HF2022",
                    "whoever answered has no certificate of a proxy");
     case X509_V_ERR_CERT_HAS_EXPIRED:
