@@ -1,4 +1,4 @@
-// What comes to an agent as resources and messages, in the words of its pool.
+// What others tell an agent, made safe to keep and to log, and what it may tell them.
 #pragma once
 
 #include <string>
@@ -17,12 +17,8 @@ struct KnownProxy {
   v1::Proxy proxy{};
 };
 
-// Those that agents can dial. One that the controllers hold for offline is somewhere to go when
-// there is nothing better, as one that drains.
+// Those that agents can dial.
 std::vector<ListedProxy> to_listing(const std::vector<KnownProxy>& proxies);
-std::vector<ProxyInfo> to_mentions(const v1::Discovery& discovery);
-// Without a strategy, and with one that names no number: two tunnels.
-PoolSettings to_settings(const v1::NetworkingConfig& config);
 // Texts are cut to what a log line bears; a code that is none of ours is empty.
 Refusal to_refusal(const v1::TunnelRefusal& refusal);
 MoveAdvice to_advice(const v1::Advice& advice);

@@ -98,16 +98,11 @@ Actions AgentPool::on_connected(TunnelId id, const ProxyInfo& proxy, Time now) {
   }
   if (tracker_.mention(heard, now)) book_.forget(proxy.name);
   if (proxy.draining && usable() > 0) {
-    Actions actions{Close{id, std::string(kUndesired), "it drains, and there are others"}};
-    tunnels_.erase(id);
-    return settle(std::move(actions), now);
+    return refuse_connected(id, kUndesired, "it drains, and there are others", now);
   }
+  if (!lease_again(*tunnel)) return refuse_connected(id, kSurplus, "another was faster", now);
   if (!tunnel->lease.claim(proxy.name)) {
-    Actions actions{Close{id, std::string(kAlreadyClaimed), "there is a tunnel to it already"}};
-    Actions more = on_already_claimed(id, now);
-    actions.insert(actions.end(), std::make_move_iterator(more.begin()),
-                   std::make_move_iterator(more.end()));
-    return actions;
+    return refuse_connected(id, kAlreadyClaimed, "there is a tunnel to it already", now);
   }
   tunnel->phase = Connected;
   tunnel->proxy = proxy.name;
@@ -116,6 +111,15 @@ Actions AgentPool::on_connected(TunnelId id, const ProxyInfo& proxy, Time now) {
   stats_.connected += 1;
   tunnel_event(now);
   return settle({}, now);
+}
+
+Actions AgentPool::refuse_connected(TunnelId id, std::string_view code, std::string_view why,
+                                    Time now) {
+  Actions actions{Close{id, std::string(code), std::string(why)}};
+  Actions more = on_already_claimed(id, now);
+  actions.insert(actions.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+  return actions;
 }
 
 Actions AgentPool::on_refused(TunnelId id, const Refusal& refusal, Time now) {
@@ -226,6 +230,7 @@ Actions AgentPool::settle(Actions actions, Time now) {
   }
   note_undesired(now);
   follow_advice(now, actions);
+  let_slow_ones_give_way(now);
   fill(now, actions);
   close_surplus(now, actions);
   close_undesired(now, actions);
@@ -265,6 +270,7 @@ std::optional<Time> AgentPool::next_deadline() const {
   };
   consider(next_dial(now_));
   consider(next_close());
+  consider(next_hedge());
   for (const auto& [id, tunnel] : tunnels_) {
     if (tunnel.phase == Dialing || tunnel.phase == Leaving) consider(tunnel.deadline);
   }

@@ -5,7 +5,8 @@
 //   outcomes of dials, losses, advice ────────┼─► AgentPool ─► Dial, Drain, Close, SetKeepalive
 //                        Tracker ─ leases ────┘ how many
 //
-// A tunnel's lease lives in the tunnel: whichever way it ends, the lease ends with it.
+// A tunnel's lease lives in the tunnel: whichever way it ends, the lease ends with it. Only a slow
+// dial of an agent without tunnels gives it back early, and asks again if it connects after all.
 #pragma once
 
 #include <initializer_list>
@@ -86,10 +87,15 @@ class AgentPool {
   // After every input: what it made due.
   Actions settle(Actions actions, Time now);
   void expire(Time now);
+  Actions refuse_connected(TunnelId id, std::string_view code, std::string_view why, Time now);
   void give_up_overdue(Time now, Actions& actions);
 
   // Dialling (agent_pool_dial.cc).
   void fill(Time now, Actions& actions);
+  void let_slow_ones_give_way(Time now);
+  Tunnel* dial_with_lease();
+  bool lease_again(Tunnel& tunnel);
+  std::optional<Time> next_hedge() const;
   std::optional<Place> choose(Time now);
   void dial(const Place& place, Lease lease, Time now, Actions& actions);
   bool is_last_resort() const;

@@ -38,6 +38,47 @@ void AgentPool::dial(const Place& place, Lease lease, Time now, Actions& actions
   actions.emplace_back(Dial{id, place.address, place.proxy, timeout});
 }
 
+// An agent without tunnels does not wait for proxies that are silent while others are untried.
+void AgentPool::let_slow_ones_give_way(Time now) {
+  if (usable() > 0 || stopped_ || rounds_failed(now) > 0 || places(now).empty()) return;
+  for (auto& [id, tunnel] : tunnels_) {
+    if (tunnel.phase != Dialing || !tunnel.lease.is_held()) continue;
+    if (now - tunnel.since < options_.hedge_after) continue;
+    tunnel.lease.release();
+    stats_.gave_way += 1;
+  }
+}
+
+std::optional<Time> AgentPool::next_hedge() const {
+  if (usable() > 0 || stopped_) return std::nullopt;
+  std::optional<Time> first;
+  for (const auto& [id, tunnel] : tunnels_) {
+    const Time slow = tunnel.since + options_.hedge_after;
+    if (tunnel.phase != Dialing || !tunnel.lease.is_held() || slow <= now_) continue;
+    first = first ? std::min(*first, slow) : slow;
+  }
+  return first;
+}
+
+// A dial that gave way and connected after all: a new lease, or that of one which is still under
+// way. False: there are tunnels enough by now.
+bool AgentPool::lease_again(Tunnel& tunnel) {
+  if (tunnel.lease.is_held()) return true;
+  if (std::optional<Lease> lease = tracker_.try_lease()) {
+    tunnel.lease = std::move(*lease);
+  } else if (Tunnel* const other = dial_with_lease()) {
+    tunnel.lease = std::move(other->lease);
+  }
+  return tunnel.lease.is_held();
+}
+
+AgentPool::Tunnel* AgentPool::dial_with_lease() {
+  for (auto& [id, tunnel] : tunnels_) {
+    if (tunnel.phase == Dialing && tunnel.lease.is_held()) return &tunnel;
+  }
+  return nullptr;
+}
+
 // Whoever failed least lately; then the better kind; then the zone that holds the fewest of our
 // tunnels, our own first; then chance.
 std::optional<Place> AgentPool::choose(Time now) {

@@ -151,6 +151,39 @@ TEST(AgentPoolDial, TheSpreadOfACrowdIsEven) {
   for (const auto& [when, agents] : per_half_second) EXPECT_LT(agents, 140) << when;
 }
 
+TEST(AgentPoolDial, WithoutATunnelASlowDialGivesWayToAProxyThatIsUntried) {
+  PoolRig rig;
+  rig.take(rig.pool.on_settings({.connection_count = 1}, rig.now));
+  rig.mention({pool_proxy("a"), pool_proxy("b"), pool_proxy("c")});
+  const Dial slow = rig.next_dial();
+  rig.run(3s);
+  const Dial slower = rig.next_dial();
+  rig.run(3s);
+  const Dial last = rig.next_dial();
+  EXPECT_EQ(rig.pool.tracker().inflight(), 1u);
+
+  rig.connect(slow, pool_proxy(slow.proxy));
+  EXPECT_EQ(rig.pool.tracker().inflight(), 0u) << "it took over the lease of the last";
+  EXPECT_TRUE(rig.closes.empty());
+  rig.connect(slower, pool_proxy(slower.proxy));
+  rig.connect(last, pool_proxy(last.proxy));
+
+  EXPECT_EQ(rig.closes.size(), 2u) << "one is enough";
+  EXPECT_THAT(rig.proxies(), ElementsAre(slow.proxy));
+}
+
+TEST(AgentPoolDial, WithATunnelASlowDialKeepsItsLease) {
+  PoolRig rig;
+  rig.mention({pool_proxy("a"), pool_proxy("b"), pool_proxy("c")});
+  const Dial first = rig.next_dial();
+  rig.connect(first, pool_proxy(first.proxy));
+  rig.next_dial();
+
+  rig.run(4s);
+
+  EXPECT_TRUE(rig.dials.empty());
+}
+
 TEST(AgentPoolDial, WhoFailedComesAfterWhoDidNot) {
   PoolRig rig;
   rig.take(rig.pool.on_settings({.connection_count = 1}, rig.now));

@@ -40,8 +40,10 @@ struct PoolOptions {
   Duration first_dial_timeout = std::chrono::seconds(5);  // of a proxy that has not failed lately
   Duration dial_timeout = std::chrono::seconds(10);
   Duration outcome_grace = std::chrono::seconds(5);  // after it a dial without outcome is given up
-  size_t max_dials = 4;                              // under way at once
-  size_t max_tunnels = 1'024;                        // those that drain included
+  // Without any tunnel, a dial this slow gives way to a proxy that has not been tried yet.
+  Duration hedge_after = std::chrono::seconds(3);
+  size_t max_dials = 4;                                // under way at once
+  size_t max_tunnels = 1'024;                          // those that drain included
   Duration max_retry_after = std::chrono::minutes(5);  // a refusal's is cut to it
   Duration retry_claimed = std::chrono::seconds(30);   // an address that led to one of ours
   Duration advice_patience = std::chrono::minutes(2);  // of advice that names no time
@@ -121,6 +123,7 @@ struct TunnelView {
   Time connected;
   std::optional<Duration> round_trip;
   bool claimed = false;
+  bool leased = false;   // of a dial: it has not given way to another
   bool desired = false;  // its proxy is one that the agent wants
 };
 
@@ -137,6 +140,7 @@ struct PoolStats {
   uint64_t drained_surplus = 0;
   uint64_t drained_expired = 0;
   uint64_t overdue_dials = 0;  // nobody told how they ended
+  uint64_t gave_way = 0;       // slow dials, while there was no tunnel
   uint64_t wrong_name = 0;     // another proxy than expected answered
 };
 

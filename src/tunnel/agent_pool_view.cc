@@ -70,6 +70,7 @@ PoolView AgentPool::describe(Time now) const {
                             .connected = tunnel.connected,
                             .round_trip = tunnel.round_trip,
                             .claimed = !tunnel.lease.claimed().empty(),
+                            .leased = tunnel.phase == Dialing && tunnel.lease.is_held(),
                             .desired = tracker_.is_desired(tunnel.proxy)});
   }
   view.connection_count = settings_.connection_count;

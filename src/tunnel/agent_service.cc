@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "resource/proto_time.h"
+#include "tunnel/agent_pool_codec.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -112,7 +113,7 @@ void AgentService::set_bootstrap(std::vector<std::string> addresses) {
 }
 
 void AgentService::set_settings(const v1::NetworkingConfig& settings) {
-  feed([this, made = to_settings(settings)](Time now) { return pool_.on_settings(made, now); });
+  feed([this, made = pool_settings(settings)](Time now) { return pool_.on_settings(made, now); });
 }
 
 void AgentService::feed(Input input) {
@@ -228,7 +229,7 @@ AgentTunnel::Hooks AgentService::hooks(TunnelId id) {
     perform(actions);
   };
   hooks.discovery = [this](const v1::Discovery& discovery) {
-    if (!stopping_) perform(pool_.on_discovery(to_mentions(discovery), clock_.now()));
+    if (!stopping_) perform(pool_.on_discovery(discovered_proxies(discovery), clock_.now()));
   };
   hooks.advice = [this, id](const v1::Advice& advice) {
     const MoveAdvice move = to_advice(advice);

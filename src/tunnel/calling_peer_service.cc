@@ -17,11 +17,10 @@ constexpr size_t kMaxHoldingBytes = kMaxMessageBytes - 1'024;
 }  // namespace
 
 CallingPeer::CallingPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> connection,
-                         Uses uses, Time hello_by)
+                         Uses uses)
     : shared_(shared),
       uses_(std::move(uses)),
       who_(connection->peer),
-      hello_by_(hello_by),
       relays_(shared.parts.loop),
       link_({.loop = shared.parts.loop,
              .clock = shared.parts.clock,
@@ -57,36 +56,40 @@ void CallingPeer::advise(std::string_view code, std::string_view reason, Duratio
 }
 
 void CallingPeer::on_tick(Time now) {
-  if (greeted_ || now < hello_by_) return;
+  if (greeted_ || now < uses_.hello_by) return;
   greeted_ = true;
-  link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2131", "no hello in time"));
+  link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no hello in time"));
+}
+
+Status CallingPeer::judge(std::string_view payload) const {
+  const GreetingRules rules = shared_.rules(identity::Role::Proxy);
+  TRY_OK(check_caller(who_, rules));
+  TRY_OK(read_hello(payload, who_, rules).status());
+  if (who_.name == shared_.options.name) {
+    return coded(absl::StatusCode::kPermissionDenied, "HF2115",
+                 fmt::format("another proxy is called {}, too", who_.name));
+  }
+  if (!uses_.full) return absl::OkStatus();
+  return coded(absl::StatusCode::kResourceExhausted, "HF2103", "too many links at once");
 }
 
 Status CallingPeer::on_message(Link& /*link*/, std::string_view payload) {
   if (std::exchange(greeted_, true)) return absl::OkStatus();  // a newer peer's words
-  const GreetingRules rules = shared_.rules(identity::Role::Proxy);
-  Status fits = check_caller(who_, rules);
-  if (fits.ok()) fits = read_hello(payload, who_, rules).status();
-  if (fits.ok() && who_.name == shared_.options.name) {
-    fits = coded(absl::StatusCode::kPermissionDenied, "HF2132",
-                 fmt::format("another proxy is called {}, too", who_.name));
-  }
-  if (!fits.ok()) {
-    refuse(fits);
-    return absl::OkStatus();
-  }
-  TRY_OK(link_.send(shared_.welcome()));
-  welcomed_ = true;
-  uses_.welcomed(*this);
+  const Status fits = judge(payload);
+  if (fits.ok()) TRY_OK(link_.send(shared_.welcome()));
+  welcomed_ = fits.ok();
+  uses_.greeted(*this, fits.ok());
+  if (!fits.ok()) refuse(fits);
   send_holding();
   return absl::OkStatus();
 }
 
 void CallingPeer::refuse(const Status& why) {
   shared_.counts.refused_peers[std::string(split_reason(why).code)] += 1;
-  log::warn("a peer was refused", {{"who", identity::to_string(who_)},
-                                   {"why", split_reason(why).message},
-                                   {"code", split_reason(why).code}});
+  if (shared_.may_log())
+    log::warn("a peer was refused", {{"who", identity::to_string(who_)},
+                                     {"why", split_reason(why).message},
+                                     {"code", split_reason(why).code}});
   if (const Status sent = link_.send(refusal(why, Duration::zero())); !sent.ok()) link_.close(sent);
   link_.say_goodbye("refused");
 }

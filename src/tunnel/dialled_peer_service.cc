@@ -49,7 +49,7 @@ asio::awaitable<Status> DialledPeer::open(const v1::OpenStream& wanted,
 void DialledPeer::on_tick(Time now) {
   if (!welcomed_) {
     if (now >= welcome_by_) {
-      link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2131", "no welcome in time"));
+      link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no welcome in time"));
     }
     return;
   }

@@ -109,9 +109,9 @@ asio::awaitable<void> DrainService::announce() {
   if (asks_.announce) {
     const Status announced = co_await net::within(
         parts_.shared.options.drain.deregister_within, finished(asks_.announce()),
-        coded(absl::StatusCode::kDeadlineExceeded, "HF2134", "not in time"));
+        coded(absl::StatusCode::kDeadlineExceeded, "HF2117", "not in time"));
     if (!announced.ok()) {
-      log::warn("draining without the controllers' knowing", {{"code", "HF2134"}});
+      log::warn("draining without the controllers' knowing", {{"code", "HF2117"}});
     }
   }
   parts_.shared.drain.deregistered();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "holdfast/v1/tunnel.pb.h"
 #include "tunnel/socket_end_service.h"
 #include "tunnel/target_dial_service.h"
@@ -33,6 +34,11 @@ class ForwardService::Place {
 
 ForwardService::ForwardService(const asio::any_io_executor& loop, ForwardOptions options)
     : options_(options), tasks_(loop) {}
+
+void ForwardService::set_targets(TargetTable targets) {
+  targets_ = std::move(targets);
+  silent_.clear();
+}
 
 void ForwardService::open(Link& link, StreamId stream, std::string_view payload) {
   v1::OpenStream asked;
@@ -76,11 +82,22 @@ ForwardService::SharedPlace ForwardService::take_place(const std::string& target
 }
 
 asio::awaitable<void> ForwardService::connect(AskedAt asked, Target target, SharedPlace place) {
-  Result<net::StreamSocket> socket =
-      co_await dial_target(std::move(target), options_.connect_timeout);
+  Result<net::StreamSocket> socket = co_await dial_target(target, options_.connect_timeout);
+  note(to_string(target), socket.status());
   const Asked answered = *asked;
   asked_.erase(asked);
   answer(answered, std::move(socket), std::move(place));
+}
+
+// One line when an application falls silent, one when it answers again.
+void ForwardService::note(const std::string& target, const Status& dialled) {
+  if (absl::IsCancelled(dialled)) return;
+  if (dialled.ok()) {
+    if (silent_.erase(target) > 0) log::info("application answers again", {{"target", target}});
+  } else if (silent_.insert(target).second) {
+    log::warn("application does not answer; its connections are refused",
+              {{"target", target}, {"why", std::string(dialled.message())}});
+  }
 }
 
 void ForwardService::answer(const Asked& asked, Result<net::StreamSocket> socket,

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -58,7 +59,7 @@ class ForwardService {
   ForwardService& operator=(const ForwardService&) = delete;
 
   // For streams from here on; those that run stay where they are.
-  void set_targets(TargetTable targets) { targets_ = std::move(targets); }
+  void set_targets(TargetTable targets);
   void set_services(FindService find) { find_service_ = std::move(find); }
   const TargetTable& targets() const { return targets_; }
 
@@ -90,6 +91,7 @@ class ForwardService {
   SharedPlace take_place(const std::string& target);
   asio::awaitable<void> connect(AskedAt asked, Target target, SharedPlace place);
   void answer(const Asked& asked, Result<net::StreamSocket> socket, SharedPlace place);
+  void note(const std::string& target, const Status& dialled);
 
   ForwardOptions options_;
   FindService find_service_;
@@ -98,6 +100,7 @@ class ForwardService {
   ForwardStats stats_;
   std::map<std::string, size_t> by_target_;  // connections, being dialled or open
   std::list<Asked> asked_;                   // and not answered yet
+  std::set<std::string> silent_;             // targets that did not answer the last time
   net::TaskGroup tasks_;
 };
 

@@ -12,7 +12,7 @@ namespace holdfast::tunnel {
 namespace {
 
 Status draining() {
-  return coded(absl::StatusCode::kUnavailable, "HF2130", "the proxy is draining");
+  return coded(absl::StatusCode::kUnavailable, "HF2113", "the proxy is draining");
 }
 
 }  // namespace
@@ -82,10 +82,11 @@ void HeldTunnel::send_discovery(Time now) {
 
 void HeldTunnel::on_tick(Time now) {
   if (id_ != 0) {
-    shared_.table.heard(id_, link_.session().last_frame());
+    const Time last = link_.session().last_frame();
+    if (last > std::exchange(heard_, last)) shared_.table.heard(id_, last);
   } else if (!greeted_ && now >= admitted_.hello_by) {
     greeted_ = true;
-    link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2131", "no hello in time"));
+    link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no hello in time"));
   }
 }
 
@@ -163,10 +164,11 @@ Status HeldTunnel::welcome(const v1::TunnelHello& hello) {
 // The connection ends when the refusal is out.
 void HeldTunnel::refuse(const Status& why, Duration retry_after) {
   shared_.counts.refused_tunnels[std::string(split_reason(why).code)] += 1;
-  log::info("a tunnel was refused", {{"who", identity::to_string(who_)},
-                                     {"from", address_},
-                                     {"why", split_reason(why).message},
-                                     {"code", split_reason(why).code}});
+  if (shared_.may_log())
+    log::info("a tunnel was refused", {{"who", identity::to_string(who_)},
+                                       {"from", address_},
+                                       {"why", split_reason(why).message},
+                                       {"code", split_reason(why).code}});
   if (const Status sent = link_.send(refusal(why, retry_after)); !sent.ok()) link_.close(sent);
   link_.say_goodbye("refused");
 }

@@ -46,6 +46,7 @@ class HeldTunnel final : public LinkOwner {
 
   TunnelId id() const { return id_; }  // 0: not welcomed
   const std::string& agent() const { return who_.name; }
+  const Session& session() const { return link_.session(); }
   TunnelStatus describe() const;
 
   void on_open(Link& link, StreamId stream, std::string_view payload) override;
@@ -67,6 +68,7 @@ class HeldTunnel final : public LinkOwner {
   bool greeted_ = false;
   bool left_ = false;
   bool advised_ = false;
+  Time heard_{};  // as the table was told
   std::string version_;
   v1::Exposed exposed_;
   Discovery::Cursor told_;

@@ -66,11 +66,12 @@ class DialledPeer final : public LinkOwner {
 class CallingPeer final : public LinkOwner {
  public:
   struct Uses {
+    Time hello_by{};    // then it is closed
+    bool full = false;  // it is refused, HF2103
     std::function<HeldTunnel*(TunnelId)> find{};
-    std::function<void(CallingPeer&)> welcomed{};  // once, if it was
+    std::function<void(CallingPeer&, bool welcome)> greeted{};  // once, unless it ends before
   };
-  CallingPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> connection, Uses uses,
-              Time hello_by);
+  CallingPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> connection, Uses uses);
 
   asio::awaitable<Status> run();
   // Tells what has changed in the table since it was last told.
@@ -89,12 +90,12 @@ class CallingPeer final : public LinkOwner {
  private:
   asio::awaitable<void> relay(StreamId stream, v1::OpenStream wanted);
   void refuse_stream(StreamId stream, ResetCode code, std::string_view why);
+  Status judge(std::string_view payload) const;
   void refuse(const Status& why);
 
   ProxyShared& shared_;
   Uses uses_;
   const identity::Identity who_;
-  const Time hello_by_;
   bool greeted_ = false;
   bool welcomed_ = false;
   TunnelTable::Cursor told_;

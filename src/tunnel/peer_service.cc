@@ -17,8 +17,6 @@ namespace holdfast::tunnel {
 namespace {
 
 constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
-constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without descriptors
-constexpr size_t kMaxHandshakes = 64;
 // A link that lived this long begins with short waits again.
 constexpr Duration kLongLived = std::chrono::seconds(10);
 
@@ -54,14 +52,18 @@ struct PeerService::Peer {
 PeerService::PeerService(ProxyShared& shared, std::function<HeldTunnel*(TunnelId)> find)
     : shared_(shared),
       find_(std::move(find)),
-      listener_(shared.parts.loop),
+      door_({.loop = shared.parts.loop, .clock = shared.parts.clock}, shared.options.peer_admission,
+            shared.options.seed,
+            [this](net::StreamSocket socket, Admission::Start start) {
+              return serve(std::move(socket), start);
+            }),
       tasks_(shared.parts.loop) {}
 
 PeerService::~PeerService() = default;
 
 void PeerService::start() {
   started_ = true;
-  if (!shared_.options.peer_listen.empty()) tasks_.spawn(accept());
+  if (!shared_.options.peer_listen.empty()) door_.start();
   for (const auto& [name, peer] : peers_) {
     if (peer->wanted && !std::exchange(peer->kept, true)) tasks_.spawn(keep(*peer));
   }
@@ -69,10 +71,11 @@ void PeerService::start() {
 
 asio::awaitable<void> PeerService::stop() {
   stopping_ = true;
-  listener_.close();
+  door_.close();
   for (const auto& [name, peer] : peers_) peer->wait.cancel();
   close(absl::CancelledError("the proxy stops"));
   co_await tasks_.join();
+  co_await door_.join();
 }
 
 void PeerService::set_proxies(const std::vector<CachedProxy>& proxies) {
@@ -148,7 +151,7 @@ asio::awaitable<Status> PeerService::converse(Peer& peer) {
       {.context = shared_.dial_tls, .timeout = shared_.options.hello_timeout});
   Status fits = secured.status();
   if (fits.ok() && (*secured)->peer.name != peer.name) {
-    fits = coded(absl::StatusCode::kUnavailable, "HF2133",
+    fits = coded(absl::StatusCode::kUnavailable, "HF2116",
                  fmt::format("{} answers at {}", identity::to_string((*secured)->peer),
                              peer.listed.peer_address()));
   }
@@ -180,49 +183,38 @@ asio::awaitable<Status> PeerService::converse(Peer& peer) {
   co_return why;
 }
 
-asio::awaitable<void> PeerService::accept() {
-  while (!stopping_) {
-    Result<Listener::Came> came = co_await listener_.accept();
-    if (absl::IsCancelled(came.status())) co_return;
-    if (!came.ok()) {
-      shared_.counts.no_descriptors += 1;
-      const bool waited = co_await net::pause(kAcceptPause);
-      if (!waited) co_return;
-      continue;
-    }
-    if (handshakes_ >= kMaxHandshakes || calling_.size() >= shared_.options.max_peer_links) {
-      shared_.counts.refused_peers["HF2103"] += 1;
-      continue;  // closes it
-    }
-    tasks_.spawn(serve(std::move(came->socket)));
-  }
-}
-
-asio::awaitable<void> PeerService::serve(net::StreamSocket socket) {
+asio::awaitable<void> PeerService::serve(net::StreamSocket socket, Admission::Start start) {
   const Duration timeout = shared_.options.hello_timeout;
   const Time hello_by = shared_.parts.clock.now() + timeout;
-  handshakes_ += 1;
   Secured secured = co_await secure_accept(std::move(socket), {shared_.trust, shared_.parts.clock},
                                            {.context = shared_.peer_tls, .timeout = timeout});
-  handshakes_ -= 1;
-  if (!secured.ok() || stopping_) {
-    shared_.counts.failed_handshakes += 1;
-    co_return;
+  bool was_greeted = false;
+  if (secured.ok() && !stopping_) {
+    CallingPeer peer(shared_, *std::move(secured),
+                     {.hello_by = hello_by,
+                      .full = start.refuse || calling_.size() >= shared_.options.max_peer_links,
+                      .find = find_,
+                      .greeted = [&, ticket = start.ticket](CallingPeer& it, bool welcome) {
+                        was_greeted = true;
+                        greeted(it, ticket, welcome);
+                      }});
+    calling_.insert(&peer);
+    const Status why = co_await peer.run();
+    calling_.erase(&peer);
+    log::debug("a peer that called is gone",
+               {{"peer", peer.name()}, {"why", std::string(why.message())}});
   }
-  CallingPeer peer(shared_, *std::move(secured),
-                   {.find = find_, .welcomed = [this](CallingPeer& it) { replace_older(it); }},
-                   hello_by);
-  calling_.insert(&peer);
-  const Status why = co_await peer.run();
-  calling_.erase(&peer);
-  log::debug("a peer that called is gone",
-             {{"peer", peer.name()}, {"why", std::string(why.message())}});
+  if (was_greeted) co_return;
+  shared_.counts.failed_handshakes += 1;
+  door_.finish(start.ticket, Admission::Outcome::Failed);
 }
 
-// A proxy that dials again has lost its old link or will not use it: what runs there may finish.
-void PeerService::replace_older(CallingPeer& newest) {
+void PeerService::greeted(CallingPeer& peer, Admission::Ticket ticket, bool welcome) {
+  door_.finish(ticket, welcome ? Admission::Outcome::Admitted : Admission::Outcome::Failed);
+  if (!welcome) return;
+  // A proxy that dials again has lost its old link or will not use it: what runs there may finish.
   for (CallingPeer* other : calling_) {
-    if (other != &newest && other->name() == newest.name()) other->say_goodbye("a newer link came");
+    if (other != &peer && other->name() == peer.name()) other->say_goodbye("a newer link came");
   }
 }
 

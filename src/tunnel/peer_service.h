@@ -1,7 +1,7 @@
 // The other proxies: keeps a link to each that the cache lists, and takes theirs.
 //
 //   set_proxies() ─► one task each: dial ─► hello ─► DialledPeer ─► over ─► backoff ─► dial ...
-//   listener ─► secure_accept ─► CallingPeer
+//   Door ─► secure_accept ─► CallingPeer
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -17,7 +17,7 @@
 
 #include "base/backoff.h"
 #include "net/task_group.h"
-#include "tunnel/listener_service.h"
+#include "tunnel/door_service.h"
 #include "tunnel/peer_link_service.h"
 #include "tunnel/proxy_shared_service.h"
 
@@ -29,7 +29,7 @@ class PeerService {
   PeerService(ProxyShared& shared, std::function<HeldTunnel*(TunnelId)> find);
   ~PeerService();
 
-  Result<std::string> listen() { return listener_.listen(shared_.options.peer_listen); }
+  Result<std::string> listen() { return door_.listen(shared_.options.peer_listen); }
   void start();
   asio::awaitable<void> stop();
 
@@ -49,6 +49,7 @@ class PeerService {
   void close(const Status& why);
 
   std::vector<PeerStatus> describe() const;
+  const Door& door() const { return door_; }
   // Links, dialled and taken.
   size_t link_count() const;
   bool is_linked(std::string_view peer) const;
@@ -58,21 +59,19 @@ class PeerService {
 
   asio::awaitable<void> keep(Peer& peer);
   asio::awaitable<Status> converse(Peer& peer);
-  asio::awaitable<void> accept();
-  asio::awaitable<void> serve(net::StreamSocket socket);
+  asio::awaitable<void> serve(net::StreamSocket socket, Admission::Start start);
+  void greeted(CallingPeer& peer, Admission::Ticket ticket, bool welcome);
   void list(const CachedProxy& listed, Time now);
   void tell_discovery(const Peer& peer, Time now);
-  void replace_older(CallingPeer& newest);
 
   ProxyShared& shared_;
   std::function<HeldTunnel*(TunnelId)> find_;
-  Listener listener_;
   std::map<std::string, std::unique_ptr<Peer>, std::less<>> peers_;
   std::unordered_set<CallingPeer*> calling_;
-  size_t handshakes_ = 0;
   bool started_ = false;
   bool stopping_ = false;
-  net::TaskGroup tasks_;
+  Door door_;
+  net::TaskGroup tasks_;  // that dial
 };
 
 }  // namespace holdfast::tunnel

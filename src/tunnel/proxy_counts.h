@@ -10,9 +10,10 @@ namespace holdfast::tunnel {
 struct ProxyCounts {
   std::map<std::string, uint64_t> refused_tunnels{};  // by code
   uint64_t failed_handshakes = 0;
-  uint64_t no_descriptors = 0;  // times nothing could be accepted for want of them
-  uint64_t tunnels_lost = 0;    // that ended otherwise than by a goodbye
+  uint64_t tunnels_lost = 0;  // that ended otherwise than by a goodbye
   uint64_t tunnels_left = 0;
+  uint64_t bytes_from_agents = 0;  // of tunnels that are over
+  uint64_t bytes_to_agents = 0;
   uint64_t discovery_sent = 0;
   uint64_t discovery_dropped = 0;             // not sent because the agent reads too slowly
   std::map<std::string, uint64_t> advised{};  // by code

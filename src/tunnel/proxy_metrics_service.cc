@@ -58,8 +58,6 @@ void ProxyMetrics::show_dials(const ProxyCounts& counts) {
              "outcome", counts.dials);
   count({"holdfast_tunnel_retries_total", "Agents that did not take a connection."}, {},
         counts.retried);
-  count({"holdfast_tunnel_no_descriptors_total", "Times nothing could be accepted."}, {},
-        counts.no_descriptors);
   count({"holdfast_tunnel_failed_handshakes_total", "Connections without a good hello."}, {},
         counts.failed_handshakes);
 }
@@ -109,14 +107,19 @@ void ProxyMetrics::show_drain(const ProxyShared& shared) {
         shared.counts.cut_streams);
 }
 
-void ProxyMetrics::update(const ProxyShared& shared, const Admission& admission,
-                          size_t peer_links) {
+void ProxyMetrics::update(const ProxyShared& shared, const Numbers& numbers) {
   show_tunnels(shared);
-  show_admission(admission);
+  show_admission(numbers.admission);
   show_dials(shared.counts);
   show_discovery(shared);
-  show_peers(shared, peer_links);
+  show_peers(shared, numbers.peer_links);
   show_drain(shared);
+  count({"holdfast_tunnel_no_descriptors_total", "Times nothing could be accepted."}, {},
+        numbers.no_descriptors);
+  const metrics::Description bytes{"holdfast_tunnel_carried_bytes_total",
+                                   "Bytes of connections through tunnels of this proxy."};
+  count(bytes, {{"direction", "from_agents"}}, numbers.bytes_from_agents);
+  count(bytes, {{"direction", "to_agents"}}, numbers.bytes_to_agents);
 }
 
 }  // namespace holdfast::tunnel

@@ -15,7 +15,15 @@ class ProxyMetrics {
  public:
   explicit ProxyMetrics(metrics::Registry& registry) : registry_(registry) {}
 
-  void update(const ProxyShared& shared, const Admission& admission, size_t peer_links);
+  // What is not in the cores.
+  struct Numbers {
+    const Admission& admission;
+    uint64_t no_descriptors = 0;
+    size_t peer_links = 0;
+    uint64_t bytes_from_agents = 0;
+    uint64_t bytes_to_agents = 0;
+  };
+  void update(const ProxyShared& shared, const Numbers& numbers);
 
  private:
   void count(const metrics::Description& description, const metrics::Labels& labels,

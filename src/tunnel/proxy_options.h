@@ -51,9 +51,10 @@ struct ProxyOptions {
   BackoffOptions peer_backoff{.first = std::chrono::milliseconds(250),
                               .cap = std::chrono::seconds(8)};
 
-  GreetingRules greeting{};  // its role and cluster are not used
-  AdmissionOptions admission{};
-  size_t max_peer_links = 1'024;  // that others dialled
+  GreetingRules greeting{};           // its role and cluster are not used
+  AdmissionOptions admission{};       // of agents
+  AdmissionOptions peer_admission{};  // of proxies
+  size_t max_peer_links = 1'024;      // that others dialled
   TunnelTableOptions tunnels{};
   PeerTableOptions peers{};
   DrainOptions drain{};

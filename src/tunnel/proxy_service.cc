@@ -282,7 +282,18 @@ ProxyStatus ProxyService::describe() const {
 }
 
 void ProxyService::update_metrics() {
-  state_->metrics.update(state_->shared, state_->tunnels.admission(), state_->peers.link_count());
+  const ProxyCounts& counts = state_->shared.counts;
+  ProxyMetrics::Numbers numbers{.admission = state_->tunnels.door().admission(),
+                                .no_descriptors = state_->tunnels.door().no_descriptors() +
+                                                  state_->peers.door().no_descriptors(),
+                                .peer_links = state_->peers.link_count(),
+                                .bytes_from_agents = counts.bytes_from_agents,
+                                .bytes_to_agents = counts.bytes_to_agents};
+  state_->tunnels.for_each([&numbers](HeldTunnel& tunnel) {
+    numbers.bytes_from_agents += tunnel.session().stats().bytes_in;
+    numbers.bytes_to_agents += tunnel.session().stats().bytes_out;
+  });
+  state_->metrics.update(state_->shared, numbers);
 }
 
 }  // namespace holdfast::tunnel

@@ -9,6 +9,7 @@ namespace holdfast::tunnel {
 namespace {
 
 constexpr uint32_t kPeriodicAdvicesPerSecond = 20;
+constexpr size_t kLogLinesPerSecond = 10;
 
 // Counts a stream as long as it lives; all else is the end's it stands for.
 class CountedEnd final : public StreamEnd {
@@ -120,6 +121,16 @@ std::string ProxyShared::welcome() const {
   welcome.set_generation(options.generation);
   welcome.set_draining(refuse_tunnels);
   return message.SerializeAsString();
+}
+
+bool ProxyShared::may_log() {
+  const Time now = parts.clock.now();
+  if (now - log_second >= std::chrono::seconds(1)) {
+    log_second = now;
+    log_lines = 0;
+  }
+  log_lines += 1;
+  return log_lines <= kLogLinesPerSecond;
 }
 
 asio::awaitable<Status> ProxyShared::open_on(Link& link, StreamTarget target,

@@ -41,6 +41,8 @@ struct ProxyShared {
   LinkOptions link_options(Side side) const;
   // What those who dialled are answered: the bytes of a welcome.
   std::string welcome() const;
+  // Whether what strangers make happen may be logged once more: it is counted in any case.
+  bool may_log();
   struct StreamTarget {
     std::string agent{};
     TunnelId tunnel = 0;    // 0: through a peer
@@ -76,6 +78,8 @@ struct ProxyShared {
   size_t streams = 0;                   // that run: to agents, by own tunnels and by peers
   size_t relays = 0;                    // of them, for peers
   size_t dialing = 0;                   // that are being opened
+  Time log_second{};
+  size_t log_lines = 0;  // since then
   // There is something to do before the next tick.
   std::function<void()> wake = [] {};
 };

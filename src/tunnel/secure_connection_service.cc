@@ -112,6 +112,22 @@ int judge_peer(int verified, X509_STORE_CTX* store) {
   return 0;
 }
 
+// Why OpenSSL did not believe the certificate that the dialled side showed.
+Status unbelieved(long why) {
+  const std::string text = X509_verify_cert_error_string(why);
+  switch (why) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_INVALID_PURPOSE:
+      return coded(StatusCode::kUnauthenticated, "HF2022",
+                   "whoever answered has no certificate of a proxy");
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return coded(StatusCode::kUnauthenticated, "HF5003", text);
+    default:
+      return coded(StatusCode::kUnauthenticated, "HF5004", text);
+  }
+}
+
 asio::awaitable<Status> shake_hands_judging(SecureConnection& connection,
                                             const SecureOptions& options) {
   Judgement judgement{.options = options};
@@ -122,7 +138,10 @@ asio::awaitable<Status> shake_hands_judging(SecureConnection& connection,
   const Status shaken = co_await shake_hands(connection);
   SSL_set_verify(connection.ssl.get(), SSL_VERIFY_PEER, nullptr);
   SSL_set_app_data(connection.ssl.get(), nullptr);
-  co_return judgement.verdict.ok() ? shaken : judgement.verdict;
+  if (!judgement.verdict.ok()) co_return judgement.verdict;
+  const long believed = SSL_get_verify_result(connection.ssl.get());
+  if (!shaken.ok() && believed != X509_V_OK) co_return unbelieved(believed);
+  co_return shaken;
 }
 
 asio::awaitable<Secured> connect(std::string address, SecureParts parts, SecureOptions options) {

@@ -149,8 +149,9 @@ void Session::consumed(StreamId id, size_t bytes, Time now) {
   now_ = now;
   Stream* stream = streams_.find(id);
   if (stream == nullptr || bytes == 0) return;
-  const uint32_t more = windows_.consume(*stream, static_cast<uint32_t>(bytes), now,
-                                         round_trip().value_or(Duration::zero()));
+  const uint32_t more =
+      windows_.consume(*stream, static_cast<uint32_t>(bytes), now,
+                       keepalive_.shortest_round_trip().value_or(Duration::zero()));
   if (more > 0) control_.put_number(FrameType::Window, id, more);
 }
 

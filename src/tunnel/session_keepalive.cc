@@ -42,6 +42,7 @@ void Keepalive::on_pong(uint64_t value, Time now) {
   if (value <= last_pong_ || value > pings_ || pings_ - value >= kPings) return;
   last_pong_ = value;
   const Duration sample = std::max(now - sent_[value % kPings], Duration::zero());
+  shortest_round_trip_ = std::min(shortest_round_trip_.value_or(sample), sample);
   round_trip_ = round_trip_ ? *round_trip_ + (sample - *round_trip_) / kSampleWeight : sample;
 }
 

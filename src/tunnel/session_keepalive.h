@@ -29,6 +29,8 @@ class Keepalive {
   Time last_bytes() const { return last_bytes_; }
   // Smoothed.
   std::optional<Duration> round_trip() const { return round_trip_; }
+  // The shortest ever: the path's own, without what waited on it.
+  std::optional<Duration> shortest_round_trip() const { return shortest_round_trip_; }
 
  private:
   static constexpr size_t kPings = 4;  // whose answers are waited for
@@ -44,6 +46,7 @@ class Keepalive {
   uint64_t last_pong_ = 0;
   std::array<Time, kPings> sent_{};
   std::optional<Duration> round_trip_;
+  std::optional<Duration> shortest_round_trip_;
 };
 
 }  // namespace holdfast::tunnel

@@ -9,10 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Half a window within this, or within four round trips, is fast; ten times as long is slow.
-constexpr Duration kFast = 100ms;
-constexpr int kFastRoundTrips = 4;
-constexpr int kSlow = 10;
+// Half a window within two round trips: the peer stood still for want of window. If it took longer,
+// a larger window would only fill buffers on the way, and everybody else would wait behind them.
+constexpr int kFastRoundTrips = 2;
+// Half a window in so long: the stream has slowed down.
+constexpr Duration kSlow = 1s;
 
 }  // namespace
 
@@ -50,14 +51,13 @@ uint32_t ReceiveWindows::consume(Stream& stream, uint32_t bytes, Time now, Durat
 }
 
 void ReceiveWindows::resize(Stream& stream, Duration took, Duration round_trip) {
-  const Duration fast = std::max(kFast, kFastRoundTrips * round_trip);
-  if (took <= fast && stream.held <= stream.window / 4) {
+  if (took <= kFastRoundTrips * round_trip && stream.held <= stream.window / 4) {
     const size_t room =
         std::min(options_.max - stream.window, options_.budget - std::min(grown_, options_.budget));
     const auto more = static_cast<uint32_t>(std::min<size_t>(stream.window, room));
     stream.window += more;
     grown_ += more;
-  } else if (took > kSlow * fast) {
+  } else if (took > std::max(kSlow, 40 * round_trip)) {
     const uint32_t less = (stream.window - stream.first_window + 1) / 2;
     stream.window -= less;
     grown_ -= less;

@@ -1,86 +1,23 @@
 #include "tunnel/tunnel_server.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <utility>
 
-#include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
 
 namespace holdfast::tunnel {
-namespace {
-
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
-constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without descriptors
-constexpr Duration kLongestTurn = std::chrono::seconds(1);
-
-}  // namespace
 
 TunnelServer::TunnelServer(ProxyShared& shared)
     : shared_(shared),
-      admission_(shared.options.admission, shared.options.seed, shared.parts.clock.now()),
-      listener_(shared.parts.loop),
-      turn_(shared.parts.loop),
-      room_(shared.parts.loop),
-      tasks_(shared.parts.loop) {}
-
-void TunnelServer::start() {
-  tasks_.spawn(accept());
-  tasks_.spawn(admit());
-}
+      door_({.loop = shared.parts.loop, .clock = shared.parts.clock}, shared.options.admission,
+            shared.options.seed, [this](net::StreamSocket socket, Admission::Start start) {
+              return serve(std::move(socket), start);
+            }) {}
 
 asio::awaitable<void> TunnelServer::stop() {
-  stopping_ = true;
-  listener_.close();
-  waiting_.clear();
+  door_.close();
   for (HeldTunnel* tunnel : all_) tunnel->close(absl::CancelledError("the proxy stops"));
-  co_await tasks_.join();
-}
-
-asio::awaitable<void> TunnelServer::accept() {
-  while (!stopping_) {
-    if (!admission_.may_accept()) {
-      room_.expires_after(kLongestTurn);
-      co_await room_.async_wait(kAsValue);
-      continue;
-    }
-    Result<Listener::Came> came = co_await listener_.accept();
-    if (absl::IsCancelled(came.status())) co_return;
-    if (!came.ok()) {
-      shared_.counts.no_descriptors += 1;
-      const bool waited = co_await net::pause(kAcceptPause);
-      if (!waited) co_return;
-      continue;
-    }
-    const auto ticket = admission_.arrive(came->host, shared_.parts.clock.now());
-    if (!ticket) continue;  // closes it
-    waiting_.emplace(*ticket, std::move(came->socket));
-    start_next();
-  }
-}
-
-// Wakes up for those whom only time lets in.
-asio::awaitable<void> TunnelServer::admit() {
-  while (!stopping_) {
-    start_next();
-    const Time now = shared_.parts.clock.now();
-    const std::optional<Time> due = admission_.next_deadline(now);
-    const Duration wait =
-        due ? std::max(*due - now, Duration(std::chrono::milliseconds(1))) : Duration(kLongestTurn);
-    turn_.expires_after(std::min(wait, kLongestTurn));
-    co_await turn_.async_wait(kAsValue);
-  }
-}
-
-void TunnelServer::start_next() {
-  while (const auto start = admission_.next(shared_.parts.clock.now())) {
-    auto socket = waiting_.extract(start->ticket);
-    HF_CHECK(!socket.empty(), "who is admitted was waiting");
-    tasks_.spawn(serve(std::move(socket.mapped()), *start));
-  }
-  if (admission_.may_accept()) room_.cancel();
+  co_await door_.join();
 }
 
 asio::awaitable<void> TunnelServer::serve(net::StreamSocket socket, Admission::Start start) {
@@ -88,8 +25,7 @@ asio::awaitable<void> TunnelServer::serve(net::StreamSocket socket, Admission::S
   co_await shake_hands(std::move(socket), start, greeted);
   if (greeted) co_return;
   shared_.counts.failed_handshakes += 1;
-  admission_.finish(start.ticket, Admission::Outcome::Failed, shared_.parts.clock.now());
-  turn_.cancel();
+  door_.finish(start.ticket, Admission::Outcome::Failed);
 }
 
 asio::awaitable<void> TunnelServer::shake_hands(net::StreamSocket socket, Admission::Start start,
@@ -106,18 +42,18 @@ asio::awaitable<void> TunnelServer::shake_hands(net::StreamSocket socket, Admiss
   const auto on_greeted = [this, &greeted, start](HeldTunnel& held, Admission::Outcome outcome) {
     greeted = true;
     if (held.id() != 0) welcomed_.emplace(held.id(), &held);
-    if (outcome != Admission::Outcome::Failed) admission_.authenticated(start.ticket);
-    admission_.finish(start.ticket, outcome, shared_.parts.clock.now());
-    turn_.cancel();
+    door_.finish(start.ticket, outcome);
   };
   HeldTunnel tunnel(shared_, *std::move(secured),
                     {.hello_by = hello_by,
                      .refuse = start.refuse,
-                     .retry = [this] { return admission_.retry_after(shared_.parts.clock.now()); },
+                     .retry = [this] { return door_.retry_after(); },
                      .greeted = on_greeted});
   all_.insert(&tunnel);
-  if (stopping_) tunnel.close(absl::CancelledError("the proxy stops"));
+  if (door_.is_closed()) tunnel.close(absl::CancelledError("the proxy stops"));
   const Status why = co_await tunnel.run();
+  shared_.counts.bytes_from_agents += tunnel.session().stats().bytes_in;
+  shared_.counts.bytes_to_agents += tunnel.session().stats().bytes_out;
   all_.erase(&tunnel);
   welcomed_.erase(tunnel.id());
   log::debug("a tunnel is over", {{"agent", tunnel.agent()}, {"why", std::string(why.message())}});

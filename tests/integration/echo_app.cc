@@ -38,17 +38,17 @@ asio::awaitable<void> EchoApp::accept() {
     auto [error, socket] = co_await acceptor_.async_accept(kAsValue);
     if (error) co_return;
     ++connections_;
-    tasks_.spawn(echo(std::make_shared<net::StreamSocket>(std::move(socket))));
+    tasks_.spawn(echo(std::move(socket)));
   }
 }
 
-asio::awaitable<void> EchoApp::echo(std::shared_ptr<net::StreamSocket> socket) {
+asio::awaitable<void> EchoApp::echo(net::StreamSocket socket) {
   std::array<char, 65'536> bytes;
   while (reads_) {
-    const auto [error, count] = co_await socket->async_read_some(asio::buffer(bytes), kAsValue);
+    const auto [error, count] = co_await socket.async_read_some(asio::buffer(bytes), kAsValue);
     if (error) break;
     const auto [failed, sent] =
-        co_await asio::async_write(*socket, asio::buffer(bytes.data(), count), kAsValue);
+        co_await asio::async_write(socket, asio::buffer(bytes.data(), count), kAsValue);
     if (failed) break;
   }
   if (!reads_) co_await net::pause(std::chrono::hours(1));

@@ -30,7 +30,7 @@ class EchoApp {
  private:
   using Protocol = asio::generic::stream_protocol;
   asio::awaitable<void> accept();
-  asio::awaitable<void> echo(std::shared_ptr<net::StreamSocket> socket);
+  asio::awaitable<void> echo(net::StreamSocket socket);
 
   asio::basic_socket_acceptor<Protocol> acceptor_;
   std::string address_;

@@ -13,11 +13,11 @@
 
 #include "base/clock.h"
 #include "holdfast/v1/tunnel.pb.h"
-#include "tunnel_cluster.h"
 #include "net/task_group.h"
 #include "net/tls_context.h"
 #include "tunnel/link_service.h"
 #include "tunnel/secure_connection_service.h"
+#include "tunnel_cluster.h"
 
 namespace holdfast::test {
 

@@ -1,7 +1,6 @@
 // An agent's services against a proxy of bare links: one process, loopback, real TLS.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -369,18 +368,18 @@ TEST_F(TunnelAgent, WhoeverIsNoProxyOfThisClusterIsRefused) {
   const struct {
     const char* what;
     TunnelPems pems;
-    std::vector<std::string> codes;
+    std::string code;
   } cases[] = {
-      {"another role", cluster_.pems(Role::Agent, "p1", "a"), {"HF2021", "HF2022"}},
-      {"another authority", stranger.pems(Role::Proxy, "p1", "a"), {"HF2021", "HF5004"}},
-      {"another cluster", cluster_.renamed("other").pems(Role::Proxy, "p1", "a"), {"HF5004"}},
+      {"another role", cluster_.pems(Role::Agent, "p1", "a"), "HF2022"},
+      {"another authority", stranger.pems(Role::Proxy, "p1", "a"), "HF5004"},
+      {"another cluster", cluster_.renamed("other").pems(Role::Proxy, "p1", "a"), "HF5004"},
   };
   for (const auto& one : cases) {
     RawProxy& p1 = proxy({.name = "p1", .zone = "a", .pems = one.pems});
     start_agent({"web=127.0.0.1:1"}, {p1.address()});
     ASSERT_TRUE(driver_.until([&] { return !agent_->stats().failures.empty(); })) << one.what;
     const std::string code = agent_->stats().failures.begin()->first;
-    EXPECT_EQ(std::ranges::count(one.codes, code), 1) << one.what << ": " << code;
+    EXPECT_EQ(code, one.code) << one.what;
     EXPECT_TRUE(agent_->last_failure().contains(code)) << agent_->last_failure();
     EXPECT_EQ(agent_->stats().connected, 0U) << one.what;
     for (const RawProxy::Held& held : p1.tunnels()) EXPECT_FALSE(held.welcomed) << one.what;

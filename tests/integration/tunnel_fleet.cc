@@ -140,7 +140,7 @@ asio::awaitable<void> RawAgent::run(std::string address) {
   why = secured.status();
   if (why.ok()) {
     LinkOptions link;
-    link.session.side = Side::Acceptor;
+    link.session.side = options_.side;
     link_ = std::make_unique<Link>(
         Link::Parts{.loop = loop_, .clock = clock_, .buffers = buffers_, .owner = *this},
         *std::move(secured), link);
@@ -153,6 +153,14 @@ asio::awaitable<void> RawAgent::run(std::string address) {
     link_.reset();
   }
   over = true;
+}
+
+asio::awaitable<std::string> RawAgent::open(v1::OpenStream wanted, Client client) {
+  std::unique_ptr<StreamEnd> end = make_client_end(std::move(client));
+  const Status answered = co_await link_->open(wanted.SerializeAsString(), end, seconds(10));
+  if (answered.ok()) co_return "accepted";
+  const std::string message(answered.message());
+  co_return message.substr(0, message.find(':'));
 }
 
 void RawAgent::expose(const std::vector<std::string>& services) {
@@ -251,8 +259,8 @@ TunnelFleet::Member& TunnelFleet::add_proxy(const std::string& name, const std::
   return member;
 }
 
-std::vector<ListedProxy> TunnelFleet::listed() const {
-  std::vector<ListedProxy> all;
+std::vector<CachedProxy> TunnelFleet::listed() const {
+  std::vector<CachedProxy> all;
   for (const auto& [name, entry] : entries_) all.push_back({.name = name, .proxy = entry});
   return all;
 }

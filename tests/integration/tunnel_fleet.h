@@ -64,12 +64,15 @@ class RawAgent final : public LinkOwner {
     Answer answer = Answer::Echo;
     std::string protocol{kTunnelProtocol};
     bool says_hello = true;
+    Side side = Side::Acceptor;  // Opener: a proxy's
     uint64_t boot = 1;
   };
   RawAgent(asio::any_io_executor loop, const Clock& clock, LinkBuffers& buffers, Options options);
 
   asio::awaitable<void> run(std::string address);
   void expose(const std::vector<std::string>& services);
+  // Of an opener: the word of the refusal, "accepted", or another status.
+  asio::awaitable<std::string> open(v1::OpenStream wanted, Client client);
   void leave() { link_->say_goodbye("leaving"); }
   void close() {
     if (link_) link_->close(absl::CancelledError("closed by the test"));
@@ -79,6 +82,7 @@ class RawAgent final : public LinkOwner {
   Status on_message(Link& link, std::string_view payload) override;
   void on_goodbye(Link& link, std::string_view why) override;
 
+  bool has_link() const { return link_ != nullptr; }
   Answer answer() const { return options_.answer; }
   void set_answer(Answer answer) { options_.answer = answer; }
 
@@ -123,7 +127,7 @@ class TunnelFleet {
   Member& add_proxy(const std::string& name, const std::string& zone, const Tweak& tweak = {});
   // Every proxy is told of every other, as a cache would.
   void introduce();
-  std::vector<ListedProxy> listed() const;
+  std::vector<CachedProxy> listed() const;
   void add_service(const std::string& name,
                    const std::map<std::string, std::string>& selector = {});
 
@@ -152,6 +156,7 @@ class TunnelFleet {
     until([&result] { return result.has_value(); }, std::chrono::seconds(60));
     return *std::move(result);
   }
+  asio::io_context& loop() { return loop_; }
   void spawn(asio::awaitable<void> task) { tasks_.spawn(std::move(task)); }
   void stop(Member& proxy);
 

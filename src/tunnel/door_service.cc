@@ -1,0 +1,92 @@
+#include "tunnel/door_service.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace holdfast::tunnel {
+namespace {
+
+constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without descriptors
+constexpr Duration kShortestTurn = std::chrono::milliseconds(1);
+constexpr Duration kLongestTurn = std::chrono::seconds(1);
+
+}  // namespace
+
+Door::Door(Parts parts, const AdmissionOptions& options, uint64_t seed, Enter enter)
+    : parts_(std::move(parts)),
+      admission_(options, seed, parts_.clock.now()),
+      enter_(std::move(enter)),
+      listener_(parts_.loop),
+      turn_(parts_.loop),
+      room_(parts_.loop),
+      tasks_(parts_.loop) {}
+
+void Door::start() {
+  tasks_.spawn(accept());
+  tasks_.spawn(admit());
+}
+
+void Door::close() {
+  closed_ = true;
+  listener_.close();
+  waiting_.clear();
+  turn_.cancel();
+  room_.cancel();
+}
+
+asio::awaitable<void> Door::accept() {
+  while (!closed_) {
+    if (!admission_.may_accept()) {
+      room_.expires_after(kLongestTurn);
+      co_await room_.async_wait(kAsValue);
+      continue;
+    }
+    Result<Listener::Came> came = co_await listener_.accept();
+    if (closed_ || absl::IsCancelled(came.status())) co_return;
+    if (!came.ok()) {
+      no_descriptors_ += 1;
+      const bool waited = co_await net::pause(kAcceptPause);
+      if (!waited) co_return;
+      continue;
+    }
+    const auto ticket = admission_.arrive(came->host, parts_.clock.now());
+    if (!ticket) continue;  // closes it
+    waiting_.emplace(*ticket, std::move(came->socket));
+    // The deadline of who waits may be another now.
+    turn_.cancel();
+  }
+}
+
+asio::awaitable<void> Door::admit() {
+  while (!closed_) {
+    start_next();
+    const Time now = parts_.clock.now();
+    const std::optional<Time> due = admission_.next_deadline(now);
+    const Duration wait = due ? std::max(*due - now, kShortestTurn) : kLongestTurn;
+    turn_.expires_after(std::min(wait, kLongestTurn));
+    co_await turn_.async_wait(kAsValue);
+  }
+}
+
+void Door::start_next() {
+  while (const auto start = admission_.next(parts_.clock.now())) {
+    auto socket = waiting_.extract(start->ticket);
+    HF_CHECK(!socket.empty(), "who is admitted was waiting");
+    tasks_.spawn(enter_(std::move(socket.mapped()), *start));
+  }
+  if (admission_.may_accept()) room_.cancel();
+}
+
+void Door::finish(Admission::Ticket ticket, Admission::Outcome outcome) {
+  if (outcome != Admission::Outcome::Failed) admission_.authenticated(ticket);
+  admission_.finish(ticket, outcome, parts_.clock.now());
+  turn_.cancel();
+}
+
+}  // namespace holdfast::tunnel

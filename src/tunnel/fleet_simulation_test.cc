@@ -1,0 +1,339 @@
+// A fleet under everything that goes wrong: proxies crash, freeze, drain, are replaced by the next
+// generation; networks are cut and slow; controllers are gone, so that only peer links tell who is
+// there; admission is tight. All along, for every agent:
+//
+// - if some proxy was healthy and reachable for kBound, the agent has a working tunnel, or had one
+//   within kBound
+// - at most one tunnel claims a proxy, and a claim belongs to a tunnel
+// - leases under way are the dials under way
+//
+// Then all heals, and in the end each agent has the desired count of tunnels and no more, no lease
+// is under way, and no proxy counts a stream, a handshake or a tunnel that is not there.
+// HF_SIM_SEED=N runs one seed and prints each fault; HF_SIM_SEEDS=N is how many are run.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "tunnel/fleet_world.h"
+
+namespace holdfast::tunnel::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kBound = 60s;
+constexpr AdmissionOptions kTight{.max_handshakes = 2,
+                                  .tunnels_per_second = 2,
+                                  .burst = 3,
+                                  .max_waiting = 4,
+                                  .max_wait = 2s,
+                                  .min_retry = 1s,
+                                  .max_retry = 10s};
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+FleetOptions options_of(uint64_t seed) {
+  Rng rng(seed);
+  FleetOptions options;
+  options.agents = 3 + rng.below(5);
+  options.proxies = 2 + rng.below(4);
+  options.zones = 1 + rng.below(3);
+  options.connection_count = static_cast<uint32_t>(rng.below(4));
+  options.drain.deadline = 40s;
+  options.drain.move_within = 10s;
+  options.drain.advise_over = 5s;
+  if (rng.below(3) == 0) options.admission = kTight;
+  return options;
+}
+
+class Checks {
+ public:
+  Checks(World& world, uint64_t seed) : world_(world), seed_(seed) {}
+
+  // While things happen.
+  void now() {
+    for (size_t agent = 0; agent < world_.agents().size(); ++agent) check(agent);
+  }
+  // When all has healed.
+  void at_the_end();
+  bool ok() const { return problems_ == 0; }
+  Duration longest_without() const { return longest_; }
+
+ private:
+  void check(size_t index);
+  void check_leases(const Agent& agent, const PoolView& view);
+  void check_reachable(size_t index);
+  void check_proxy(Process& process);
+  void fail(const std::string& what) {
+    ++problems_;
+    if (problems_ > 5) return;
+    ADD_FAILURE() << "seed " << seed_ << " at "
+                  << to_short_string(world_.now() - Time(std::chrono::hours(1))) << ": " << what
+                  << "\nrepeat with HF_SIM_SEED=" << seed_;
+  }
+
+  World& world_;
+  uint64_t seed_;
+  int problems_ = 0;
+  Duration longest_{};
+};
+
+void Checks::check(size_t index) {
+  const Agent& agent = world_.agents()[index];
+  check_leases(agent, agent.pool->describe(world_.now()));
+  check_reachable(index);
+}
+
+void Checks::check_leases(const Agent& agent, const PoolView& view) {
+  std::map<std::string, int> claims;
+  size_t dialing = 0;
+  size_t claiming = 0;
+  for (const TunnelView& tunnel : view.tunnels) {
+    if (tunnel.phase == TunnelPhase::Dialing) ++dialing;
+    if (tunnel.phase == TunnelPhase::Connected || tunnel.phase == TunnelPhase::Leaving) {
+      ++claiming;
+      if (++claims[tunnel.proxy] > 1) {
+        fail(fmt::format("{} has two tunnels to {}", agent.name, tunnel.proxy));
+      }
+    }
+    if (!agent.connections.contains(tunnel.id)) {
+      fail(fmt::format("{} believes in a tunnel to {} that is gone", agent.name, tunnel.proxy));
+    }
+  }
+  if (view.inflight != dialing) {
+    fail(fmt::format("{} has {} leases for {} dials", agent.name, view.inflight, dialing));
+  }
+  if (view.claimed != claiming) {
+    fail(fmt::format("{} claims {} proxies with {} tunnels", agent.name, view.claimed, claiming));
+  }
+  if (agent.connections.size() != view.tunnels.size()) {
+    fail(fmt::format("{} has {} connections and knows of {}", agent.name, agent.connections.size(),
+                     view.tunnels.size()));
+  }
+}
+
+void Checks::check_reachable(size_t index) {
+  Agent& agent = world_.agents()[index];
+  const Time now = world_.now();
+  if (world_.working(index) > 0) {
+    agent.last_usable = now;
+    return;
+  }
+  std::optional<Time> since;
+  for (size_t place = 0; place < world_.places(); ++place) {
+    const std::optional<Time> one = world_.reachable_since(index, place);
+    if (one && (!since || *one < *since)) since = one;
+  }
+  if (!since) return;
+  const Duration without = now - std::max(*since, agent.last_usable);
+  longest_ = std::max(longest_, without);
+  if (without >= kBound) {
+    const PoolView view = agent.pool->describe(now);
+    fail(fmt::format("{} has had no tunnel for {} though a proxy is there: {} {}", agent.name,
+                     to_short_string(without), view.shortfall_code, view.shortfall));
+    agent.last_usable = now;
+  }
+}
+
+void Checks::at_the_end() {
+  size_t proxies = 0;
+  uint64_t newest = 0;
+  for (size_t place = 0; place < world_.places(); ++place) {
+    Process* process = world_.process(place);
+    if (process == nullptr) continue;
+    check_proxy(*process);
+    proxies = process->facts.generation > newest ? 1 : proxies + 1;
+    newest = std::max(newest, process->facts.generation);
+  }
+  const uint32_t count = world_.options().connection_count;
+  const size_t expected = count == 0 ? proxies : std::min<size_t>(count, proxies);
+  for (size_t index = 0; index < world_.agents().size(); ++index) {
+    const Agent& agent = world_.agents()[index];
+    const PoolView view = agent.pool->describe(world_.now());
+    if (view.usable != expected || view.usable_desired != expected ||
+        world_.working(index) != expected) {
+      fail(fmt::format("{} ends with {} tunnels, {} desired, {} that work, instead of {}; {} {}",
+                       agent.name, view.usable, view.usable_desired, world_.working(index),
+                       expected, view.shortfall_code, view.shortfall));
+    }
+    if (view.inflight != 0) fail(fmt::format("{} still has a lease under way", agent.name));
+  }
+}
+
+void Checks::check_proxy(Process& process) {
+  const std::string& name = process.facts.name;
+  if (process.admission.waiting() != 0 || process.admission.handshakes() != 0) {
+    fail(fmt::format("{} still has handshakes", name));
+  }
+  if (process.table.stream_count() != 0 || !process.streams.empty()) {
+    fail(fmt::format("{} still counts streams", name));
+  }
+  if (process.table.tunnel_count() != process.tunnels.size()) {
+    fail(fmt::format("{} counts {} tunnels of {}", name, process.table.tunnel_count(),
+                     process.tunnels.size()));
+  }
+  for (const Agent& agent : world_.agents()) {
+    if (process.routes.choose("of-" + agent.name, {}, 1).empty()) {
+      fail(fmt::format("{} does not reach {}", name, agent.name));
+    }
+    if (process.routes.streams(agent.name) != 0) {
+      fail(fmt::format("{} still counts streams to {}", name, agent.name));
+    }
+  }
+}
+
+// One fault after the other, each with its own end.
+class Chaos {
+ public:
+  Chaos(World& world, bool verbose) : world_(world), verbose_(verbose) {}
+
+  void strike() {
+    const size_t place = world_.rng().below(world_.places());
+    const Duration length = 2s + world_.rng().below(30s);
+    switch (world_.rng().below(9)) {
+      case 0:
+        return kill(place, length);
+      case 1:
+        return cut_some(place, length);
+      case 2:
+        return freeze(place, length);
+      case 3:
+        return slow_down(place, length);
+      case 4:
+        say("drain", place, length);
+        return world_.drain(place, true);
+      case 5:
+        say("controllers gone", place, length * 3);
+        world_.set_controllers(false);
+        return later(length * 3, [this] { world_.set_controllers(true); });
+      case 6:
+        if (rolled_out_++ > 0) return;
+        say("roll out", place, length);
+        return world_.roll_out();
+      case 7:
+        return cut_peers(place, length);
+      default:
+        return cut_agent(world_.rng().below(world_.agents().size()), length);
+    }
+  }
+
+ private:
+  void later(Duration after, std::function<void()> what) {
+    world_.at(world_.now() + after, std::move(what));
+  }
+  void say(const char* what, size_t place, Duration length) const {
+    if (!verbose_) return;
+    std::printf("%6s %s, place %zu, %s\n",
+                to_short_string(world_.now() - Time(std::chrono::hours(1))).c_str(), what, place,
+                to_short_string(length).c_str());
+  }
+  void kill(size_t place, Duration length) {
+    say("kill", place, length);
+    const Process* process = world_.process(place);
+    const bool replaced = process != nullptr && process->drain.is_draining();
+    world_.kill(place);
+    if (!replaced) later(length, [this, place] { world_.start(place); });
+  }
+  void cut(size_t agent, size_t place, Duration length) {
+    world_.cut(agent, place, true);
+    later(length, [this, agent, place] { world_.cut(agent, place, false); });
+  }
+  void cut_some(size_t place, Duration length) {
+    say("cut some", place, length);
+    for (size_t agent = 0; agent < world_.agents().size(); agent += 2) cut(agent, place, length);
+  }
+  void cut_agent(size_t agent, Duration length) {
+    say("cut agent", agent, length);
+    for (size_t place = 0; place < world_.places(); ++place) cut(agent, place, length);
+  }
+  void cut_peers(size_t place, Duration length) {
+    say("cut peers", place, length);
+    for (size_t other = 0; other < world_.places(); ++other) {
+      world_.cut_peers(place, other, true);
+      later(length, [this, place, other] { world_.cut_peers(place, other, false); });
+    }
+  }
+  void freeze(size_t place, Duration length) {
+    for (size_t agent = 0; agent < world_.agents().size(); ++agent) cut(agent, place, length);
+    cut_peers(place, length);
+  }
+  void slow_down(size_t place, Duration length) {
+    say("slow", place, length);
+    const Duration latency = 200ms + world_.rng().below(2s);
+    for (size_t agent = 0; agent < world_.agents().size(); ++agent) {
+      world_.slow(agent, place, latency);
+      later(length, [this, agent, place] { world_.slow(agent, place, 5ms); });
+    }
+  }
+
+  World& world_;
+  bool verbose_;
+  int rolled_out_ = 0;
+};
+
+struct Totals {
+  FleetStats stats{};
+  Duration longest{};
+};
+
+bool run(uint64_t seed, bool verbose, Totals& totals) {
+  World world(options_of(seed), seed);
+  Checks checks(world, seed);
+  Chaos chaos(world, verbose);
+  world.clients_per_second(2);
+  Duration next_fault = 10s;
+  for (Duration passed = 0s; passed < 120s; passed += 2s) {
+    if (passed >= next_fault) {
+      chaos.strike();
+      next_fault += 1s + world.rng().below(14s);
+    }
+    world.run_for(2s);
+    checks.now();
+  }
+  world.run_for(60s);  // faults end, old generations have drained
+  world.heal();
+  world.stop_clients();
+  for (Duration passed = 0s; passed < 180s; passed += 10s) {
+    world.run_for(10s);
+    checks.now();
+  }
+  checks.at_the_end();
+  totals.longest = std::max(totals.longest, checks.longest_without());
+  totals.stats.dials += world.stats().dials;
+  totals.stats.streams += world.stats().streams;
+  totals.stats.lost += world.stats().lost;
+  totals.stats.refused += world.stats().refused;
+  totals.stats.advised += world.stats().advised;
+  return checks.ok();
+}
+
+TEST(FleetSimulation, EverySeedKeepsItsAgentsReachableAndHeals) {
+  Totals totals;
+  if (const uint64_t seed = number_from("HF_SIM_SEED", 0); seed != 0) {
+    run(seed, true, totals);
+    return;
+  }
+  const uint64_t seeds = number_from("HF_SIM_SEEDS", 100);
+  int failed = 0;
+  for (uint64_t seed = 1; seed <= seeds && failed < 5; ++seed) {
+    if (!run(seed, false, totals)) ++failed;
+  }
+  std::printf(
+      "%lu seeds: %lu dials, %lu refused, %lu advised; %lu streams, %lu cut by faults; "
+      "longest without a tunnel though a proxy was there: %s\n",
+      static_cast<unsigned long>(seeds), static_cast<unsigned long>(totals.stats.dials),
+      static_cast<unsigned long>(totals.stats.refused),
+      static_cast<unsigned long>(totals.stats.advised),
+      static_cast<unsigned long>(totals.stats.streams),
+      static_cast<unsigned long>(totals.stats.lost), to_short_string(totals.longest).c_str());
+  EXPECT_GT(totals.stats.streams, seeds * 100) << "clients must have come";
+}
+
+}  // namespace
+}  // namespace holdfast::tunnel::fleet

@@ -1,0 +1,274 @@
+// Proxies that reach each other's agents: one hop, whoever comes and goes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/reason.h"
+#include "resource/proto_time.h"
+#include "tunnel_fleet.h"
+
+namespace holdfast::tunnel {
+namespace {
+
+using identity::Role;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Member = TunnelFleet::Member;
+using testing::UnorderedElementsAre;
+
+class TunnelPeers : public testing::Test {
+ protected:
+  TunnelPeers() { fleet_.add_service("web"); }
+
+  bool welcomed(const RawAgent& agent) {
+    return fleet_.until([&] { return agent.welcome.has_value(); });
+  }
+  static std::string code_of(const Result<Reached>& reached) {
+    return std::string(split_reason(reached.status()).code);
+  }
+  static const PeerStatus* peer_of(const std::vector<PeerStatus>& peers, const std::string& name) {
+    const auto found = std::ranges::find(peers, name, &PeerStatus::name);
+    return found == peers.end() ? nullptr : &*found;
+  }
+  bool linked(const Member& proxy, const std::string& peer) {
+    const std::vector<PeerStatus> peers = proxy.service->describe().peers;
+    const PeerStatus* found = peer_of(peers, peer);
+    return found != nullptr && found->state == "connected";
+  }
+  bool holds(const Member& proxy, const std::string& peer, size_t agents) {
+    const std::vector<PeerStatus> peers = proxy.service->describe().peers;
+    const PeerStatus* found = peer_of(peers, peer);
+    return found != nullptr && found->state == "connected" && found->agents == agents;
+  }
+
+  TunnelFleet fleet_;
+};
+
+TEST_F(TunnelPeers, AnAgentOfAnotherProxyIsReachedThroughIt) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "b");
+  fleet_.introduce();
+  RawAgent& agent = fleet_.dial(far, "edge-1", "b", {"web"});
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+
+  const TunnelFleet::Dialled dialled = fleet_.connect(near, "web");
+  ASSERT_TRUE(dialled.reached.ok()) << dialled.reached.status();
+  EXPECT_EQ(dialled.reached->agent, "edge-1");
+  EXPECT_EQ(dialled.reached->via, "p2");
+  EXPECT_TRUE(fleet_.echoes(dialled.client, "over two links"));
+  EXPECT_TRUE(fleet_.echoes(dialled.client, std::string(2'000'000, 'y')));
+  EXPECT_EQ(agent.opened.at(0).agent(), "") << "what an agent is asked names no agent";
+  dialled.client->finish();
+  EXPECT_TRUE(fleet_.until([&] { return dialled.client->over; }));
+  EXPECT_EQ(dialled.client->reset, std::nullopt);
+  EXPECT_TRUE(fleet_.until([&] { return far.service->describe().drain.streams == 0; }));
+}
+
+TEST_F(TunnelPeers, ARefusalTravelsBackAndTheNextAgentIsTried) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "a");
+  fleet_.introduce();
+  RawAgent& refuses = fleet_.dial(far, "edge-1", "a", {"web"});
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  refuses.set_answer(RawAgent::Answer::Refuse);
+  const Result<Reached> nobody = fleet_.connect(near, "web").reached;
+  EXPECT_EQ(code_of(nobody), "HF2203");
+  EXPECT_THAT(std::string(nobody.status().message()), testing::HasSubstr("nothing listens"));
+
+  ASSERT_TRUE(welcomed(fleet_.dial(near, "edge-2", "b", {"web"})));
+  const TunnelFleet::Dialled dialled = fleet_.connect(near, "web");
+  ASSERT_TRUE(dialled.reached.ok()) << dialled.reached.status();
+  EXPECT_EQ(dialled.reached->agent, "edge-2");
+  EXPECT_EQ(refuses.opened.size(), 2u) << "the agent of our own zone is asked first";
+}
+
+TEST_F(TunnelPeers, WhatAPeerHoldsFollowsItsAgents) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "b");
+  fleet_.introduce();
+  RawAgent& one = fleet_.dial(far, "edge-1", "b", {"db"});
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  fleet_.dial(far, "edge-2", "b", {"db"});
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 2); }));
+  EXPECT_EQ(code_of(fleet_.connect(near, "web").reached), "HF2202");
+  one.expose({"web"});
+  ASSERT_TRUE(fleet_.until([&] { return fleet_.connect(near, "web").reached.ok(); }));
+  one.close();
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  EXPECT_EQ(code_of(fleet_.connect(near, "web").reached), "HF2202");
+}
+
+TEST_F(TunnelPeers, AStreamMakesOneHopOnly) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& middle = fleet_.add_proxy("p2", "a");
+  Member& far = fleet_.add_proxy("p3", "a");
+  // The middle one knows both; the near one knows the middle only.
+  const std::vector<CachedProxy> all = fleet_.listed();
+  near.service->set_proxies({all[1]});
+  middle.service->set_proxies({all[2]});
+  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-1", "a", {"web"})));
+  ASSERT_TRUE(fleet_.until([&] { return holds(middle, "p3", 1) && linked(near, "p2"); }));
+  EXPECT_TRUE(fleet_.connect(middle, "web").reached.ok());
+  EXPECT_TRUE(holds(near, "p2", 0)) << "what a peer's peers hold is not passed on";
+  EXPECT_EQ(code_of(fleet_.connect(near, "web").reached), "HF2202");
+}
+
+TEST_F(TunnelPeers, APeersStreamIsServedFromOwnTunnelsAndNothingElse) {
+  Member& middle =
+      fleet_.add_proxy("p2", "a", [](ProxyOptions& options) { options.streams_of_peers = 2; });
+  Member& far = fleet_.add_proxy("p3", "a");
+  fleet_.introduce();
+  ASSERT_TRUE(welcomed(fleet_.dial(middle, "edge-own", "a", {"web"})));
+  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-far", "a", {"web"})));
+  ASSERT_TRUE(fleet_.until([&] { return holds(middle, "p3", 1); }));
+  RawAgent& peer =
+      fleet_.dial(middle.at.peer, {.identity = fleet_.authority.issue(Role::Proxy, "p9", "a"),
+                                   .says = "p9",
+                                   .protocol = std::string(kPeerProtocol),
+                                   .side = Side::Opener});
+  ASSERT_TRUE(welcomed(peer)) << peer.why;
+  std::vector<Client> clients;
+  const auto open = [&](const std::string& agent) {
+    v1::OpenStream wanted;
+    wanted.set_service("web");
+    wanted.set_agent(agent);
+    clients.push_back(std::make_shared<ClientSide>());
+    return fleet_.run(peer.open(wanted, clients.back()));
+  };
+  EXPECT_EQ(open(""), to_string(ResetCode::NotAllowed));
+  EXPECT_EQ(open("edge-far"), to_string(ResetCode::NotExposed)) << "one hop, never a second";
+  EXPECT_EQ(open("nobody"), to_string(ResetCode::NotExposed));
+  EXPECT_EQ(open("edge-own"), "accepted");
+  EXPECT_TRUE(fleet_.echoes(clients.back(), "by hand"));
+  EXPECT_EQ(open("edge-own"), "accepted");
+  EXPECT_EQ(open("edge-own"), to_string(ResetCode::Limit)) << "streams of peers are limited";
+  // A peer that goes takes its streams with it, and no others.
+  peer.close();
+  EXPECT_TRUE(fleet_.until([&] { return middle.service->describe().drain.streams == 0; }));
+  EXPECT_EQ(middle.service->describe().tunnels.size(), 1u);
+}
+
+TEST_F(TunnelPeers, AStreamBeforeTheHelloIsRefused) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  ASSERT_TRUE(welcomed(fleet_.dial(proxy, "edge-1", "a", {"web"})));
+  RawAgent& hasty =
+      fleet_.dial(proxy.at.peer, {.identity = fleet_.authority.issue(Role::Proxy, "p9", "a"),
+                                  .says = "p9",
+                                  .protocol = std::string(kPeerProtocol),
+                                  .says_hello = false,
+                                  .side = Side::Opener});
+  ASSERT_TRUE(fleet_.until([&] { return hasty.has_link(); }));
+  v1::OpenStream wanted;
+  wanted.set_agent("edge-1");
+  EXPECT_EQ(fleet_.run(hasty.open(wanted, std::make_shared<ClientSide>())),
+            to_string(ResetCode::NotAllowed));
+}
+
+TEST_F(TunnelPeers, OnlyProxiesOfOurClusterMayLink) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  RawAgent& agent = fleet_.dial(proxy.at.peer, {.identity = fleet_.agent_identity("edge-1", "a"),
+                                                .says = "edge-1",
+                                                .protocol = std::string(kPeerProtocol)});
+  ASSERT_TRUE(fleet_.until([&] { return agent.over; }));
+  EXPECT_EQ(agent.refusal.value().code(), "HF2101");
+  const ProxyIdentity p9 = fleet_.authority.issue(Role::Proxy, "p9", "a");
+  RawAgent& liar = fleet_.dial(
+      proxy.at.peer, {.identity = p9, .says = "p8", .protocol = std::string(kPeerProtocol)});
+  ASSERT_TRUE(fleet_.until([&] { return liar.over; }));
+  EXPECT_EQ(liar.refusal.value().code(), "HF2102");
+  RawAgent& twin = fleet_.dial(
+      proxy.at.peer,
+      {.identity = proxy.identity, .says = "p1", .protocol = std::string(kPeerProtocol)});
+  ASSERT_TRUE(fleet_.until([&] { return twin.over; }));
+  EXPECT_EQ(twin.refusal.value().code(), "HF2115");
+  RawAgent& peer = fleet_.dial(
+      proxy.at.peer, {.identity = p9, .says = "p9", .protocol = std::string(kPeerProtocol)});
+  ASSERT_TRUE(fleet_.until([&] { return !peer.holdings.empty(); }));
+  EXPECT_TRUE(peer.holdings[0].full());
+}
+
+TEST_F(TunnelPeers, AnotherProxyAtAPeersAddressIsNotTakenForIt) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "a");
+  CachedProxy wrong{.name = "p7"};
+  wrong.proxy.set_peer_address(far.at.peer);
+  near.service->set_proxies({wrong});
+  ASSERT_TRUE(fleet_.until(
+      [&] { return near.service->describe().peers.at(0).reason.starts_with("HF2116"); }));
+  EXPECT_FALSE(linked(near, "p7"));
+}
+
+TEST_F(TunnelPeers, APeerThatDiesIsForgottenAndDialledAgain) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "b");
+  fleet_.introduce();
+  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-1", "b", {"web"})));
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  const TunnelFleet::Dialled dialled = fleet_.connect(near, "web");
+  ASSERT_TRUE(dialled.reached.ok());
+
+  fleet_.stop(far);
+  EXPECT_TRUE(fleet_.until([&] { return dialled.client->over; }));
+  EXPECT_EQ(dialled.client->reset, ResetCode::Broken);
+  EXPECT_EQ(code_of(fleet_.connect(near, "web").reached), "HF2202");
+  EXPECT_TRUE(fleet_.until([&] {
+    near.service->update_metrics();
+    return near.registry.expose().contains("holdfast_peer_forgotten_total 1");
+  }));
+
+  Member& again = fleet_.add_proxy("p2", "b");
+  fleet_.introduce();
+  ASSERT_TRUE(welcomed(fleet_.dial(again, "edge-1", "b", {"web"})));
+  EXPECT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  EXPECT_TRUE(fleet_.connect(near, "web").reached.ok());
+}
+
+TEST_F(TunnelPeers, ALivingLinkKeepsAPeerDiscoveredWithoutControllers) {
+  const auto brief = [](ProxyOptions& options) {
+    options.announce_ttl = seconds(2);
+    options.link.session.keepalive = milliseconds(300);
+  };
+  Member& near = fleet_.add_proxy("p1", "a", brief);
+  Member& far = fleet_.add_proxy("p2", "b", brief);
+  // In the cache once, and never a heartbeat again.
+  fleet_.introduce();
+  CachedProxy silent{.name = "p3"};
+  silent.proxy.set_tunnel_address("127.0.0.1:1");
+  *silent.proxy.mutable_last_heartbeat() = resource::to_proto(fleet_.clock.wall_now());
+  std::vector<CachedProxy> all = fleet_.listed();
+  all.push_back(silent);
+  near.service->set_proxies(all);
+  EXPECT_THAT(near.service->discovered(), testing::Contains("p3"));
+  ASSERT_TRUE(fleet_.until([&] { return linked(near, "p2"); }));
+  fleet_.pass(seconds(3));
+  EXPECT_THAT(near.service->discovered(), UnorderedElementsAre("p1", "p2"));
+
+  RawAgent& agent = fleet_.dial(near, "edge-1", "a", {"web"});
+  ASSERT_TRUE(fleet_.until([&] { return !agent.discoveries.empty(); }));
+  EXPECT_TRUE(agent.discoveries[0].full());
+  EXPECT_EQ(agent.discoveries[0].proxies_size(), 2);
+  for (const v1::DiscoveredProxy& proxy : agent.discoveries[0].proxies()) {
+    EXPECT_EQ(proxy.tunnel_address(), proxy.name() == "p1" ? near.at.tunnel : far.at.tunnel);
+    EXPECT_EQ(resource::to_duration(proxy.ttl()), seconds(2));
+  }
+}
+
+TEST_F(TunnelPeers, ANewProxyIsToldToAgentsAtOnceAndCompactly) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  RawAgent& agent = fleet_.dial(near, "edge-1", "a", {"web"});
+  ASSERT_TRUE(fleet_.until([&] { return agent.discoveries.size() == 1; }));
+  EXPECT_EQ(agent.discoveries[0].proxies_size(), 1);
+  fleet_.add_proxy("p2", "b");
+  fleet_.introduce();
+  const auto heard = [&] {
+    for (const v1::Discovery& discovery : agent.discoveries) {
+      for (const v1::DiscoveredProxy& proxy : discovery.proxies()) {
+        if (proxy.name() == "p2") return !discovery.full();
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(fleet_.until(heard));
+}
+
+}  // namespace
+}  // namespace holdfast::tunnel
