@@ -46,6 +46,15 @@ class TunnelMove : public testing::Test {
     co_return true;
   }
 
+  // A connection that comes and goes; by which peer it went.
+  Result<std::string> via(Member& proxy) {
+    const TunnelFleet::Dialled dialled = fleet_.connect(proxy, "web");
+    dialled.client->finish();
+    TRY(const Reached reached, dialled.reached);
+    return reached.via;
+  }
+
+  bool drained_ = false;
   TunnelFleet fleet_;
   test::EchoApp app_;
   std::unique_ptr<AgentService> agent_;
@@ -67,25 +76,25 @@ TEST_F(TunnelMove, AConnectionOutlivesTheDrainOfItsProxyAndTheAgentIsReachedThro
     return second.service->describe().peers.size() == 1 &&
            second.service->describe().peers[0].agents == 1;
   }));
-  EXPECT_EQ(fleet_.connect(second, "web").reached.value().via, "p1");
+  EXPECT_EQ(via(second).value(), "p1");
 
-  bool over = false;
   fleet_.spawn([](ProxyService& service, bool& done) -> asio::awaitable<void> {
     co_await service.drain();
     done = true;
-  }(*first.service, over));
+  }(*first.service, drained_));
   const auto moved = [&] {
     // Never a moment without a way, whichever it is.
-    EXPECT_TRUE(fleet_.connect(second, "web").reached.ok());
+    EXPECT_TRUE(via(second).ok());
     return second.service->describe().tunnels.size() == 1;
   };
   ASSERT_TRUE(fleet_.until(moved)) << agent_->last_failure();
-  EXPECT_EQ(fleet_.connect(second, "web").reached.value().via, "");
+  EXPECT_EQ(via(second).value(), "");
   EXPECT_TRUE(fleet_.echoes(running.client, "while it drains"));
-  EXPECT_FALSE(over);
+  EXPECT_FALSE(drained_);
 
   running.client->finish();
-  EXPECT_TRUE(fleet_.until([&] { return running.client->over; }));
+  EXPECT_TRUE(fleet_.until([&] { return running.client->over && drained_; }));
+  EXPECT_EQ(first.service->describe().drain.cut, 0u);
   EXPECT_EQ(running.client->reset, std::nullopt);
   EXPECT_EQ(running.client->received, "beforewhile it drains");
 }
