@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/connect.h"
 #include "cli/identity_commands.h"
 #include "cli/proxy_drain.h"
 #include "cli/status_commands.h"
@@ -29,6 +30,7 @@ struct CommandLine {
   cli::DescribeOptions describe{};
   cli::DeleteOptions remove{};
   cli::WatchOptions watch{};
+  cli::ConnectOptions connect{};
   cli::InitOptions init{};
   cli::TokenOptions token{};
   cli::GetOptions tokens{.kind = "token"};

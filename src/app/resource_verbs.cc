@@ -1,4 +1,4 @@
-// The verbs on resources: apply, get, describe, delete, watch.
+// The verbs on resources: apply, get, describe, delete, watch, connect.
 #include "app/command_line.h"
 #include "base/bytes.h"
 #include "cli/caches.h"
@@ -93,6 +93,29 @@ void add_watch(CLI::App& app, CommandLine& line) {
                   [&line](const cli::Session& session) { return cli::watch(session, line.watch); });
 }
 
+void add_connect(CLI::App& app, CommandLine& line) {
+  CLI::App* connect =
+      app.add_subcommand("connect",
+                         "reach a service through a proxy\n  holdfast connect web:80\n"
+                         "  holdfast connect db --listen 127.0.0.1:5432\n"
+                         "  holdfast connect --socks 127.0.0.1:1080\n"
+                         "  ssh -o ProxyCommand='holdfast connect %h:%p' build-host\n"
+                         "Without --listen or --socks it is standard input and output that are "
+                         "connected. Proxies are\n"
+                         "asked of the controllers, and remembered for when none of them answers.");
+  connect->add_option("SERVICE", line.connect.target,
+                      "and a port of it, by number or name: web:80, web:metrics");
+  connect->add_option("--proxy", line.connect.proxies, "through these, as HOST:PORT")
+      ->delimiter(',');
+  connect->add_option("--listen", line.connect.listen,
+                      "take connections here instead, as 127.0.0.1:5432; port 0: any");
+  connect->add_option("--socks", line.connect.socks,
+                      "be a SOCKS5 proxy here, where names of hosts are services");
+  line.on(connect, [&line](const cli::Console& console) {
+    return cli::connect(console, line.connection, line.connect);
+  });
+}
+
 }  // namespace
 
 void add_resource_verbs(CLI::App& app, CommandLine& line) {
@@ -115,6 +138,7 @@ void add_resource_verbs(CLI::App& app, CommandLine& line) {
       remove, [&line](const cli::Session& session) { return cli::remove(session, line.remove); });
 
   add_watch(app, line);
+  add_connect(app, line);
 }
 
 }  // namespace holdfast::app

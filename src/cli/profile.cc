@@ -105,7 +105,7 @@ Status save_profile(const std::string& folder, const Profile& profile) {
 
 Result<bool> remove_profile(const std::string& folder) {
   bool any = false;
-  for (const char* name : {"profile.yaml", "identity.pem", "ca.pem"}) {
+  for (const char* name : {"profile.yaml", "identity.pem", "ca.pem", "proxies"}) {
     std::error_code error;
     any |= std::filesystem::remove(path_of(folder, name), error);
     if (error) return unusable(path_of(folder, name), error.message());

@@ -4,6 +4,7 @@
 //   ca.pem         certificates of the cluster's authority
 //   identity.pem   our private key, then our certificate (0600)
 //   profile.yaml   server, cluster and user
+//   proxies        where `holdfast connect` found proxies, for when no controller answers
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // A client's plain connection as one end of a stream. It is nobody's but its own until the stream
-// is open, so that a client whose service cannot be reached can still be told; and what was read to
-// find out where it wants to go is sent before all else.
+// is open, so that a client whose service cannot be reached can still be told.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ class ClientEnd final : public tunnel::StreamEnd {
  public:
   struct Parts {
     net::StreamSocket socket;
-    std::string early{};  // read already
+    std::string early{};  // read already; goes before all else
     Slot slot{};
     tunnel::OnEnded on_ended{};  // of the stream, if there was one
   };
@@ -29,14 +28,13 @@ class ClientEnd final : public tunnel::StreamEnd {
   Slot take_slot();
 
   void attached(tunnel::Link& link, tunnel::StreamId stream) override;
-  Pulled pull(std::span<char> into) override;
-  ssize_t push(std::string_view bytes) override;
-  void push_end() override;
+  Pulled pull(std::span<char> into) override { return inner_->pull(into); }
+  ssize_t push(std::string_view bytes) override { return inner_->push(bytes); }
+  void push_end() override { inner_->push_end(); }
   void reset(tunnel::ResetCode code, std::string_view why) override;
 
  private:
   Parts parts_;
-  size_t early_sent_ = 0;
   std::unique_ptr<tunnel::StreamEnd> inner_;  // once it is attached
 };
 

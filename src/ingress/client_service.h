@@ -31,8 +31,7 @@ struct Client {
 struct IngressShared {
   IngressService::Parts parts;
   IngressOptions options;
-  // tidy: shared, the ends of streams may outlive the service
-  std::shared_ptr<IngressMetrics> metrics;
+  std::shared_ptr<IngressMetrics> metrics;  // tidy: shared, streams may outlive the service
   Slot::Limits limits;
   identity::Trust trust{};
   std::string cluster{};

@@ -38,8 +38,7 @@ class ConnectionLimits {
 // One connection's place; given back when it is destroyed, with the end of its stream.
 class Slot {
  public:
-  // tidy: shared, the ends of streams may outlive the service
-  using Limits = std::shared_ptr<ConnectionLimits>;
+  using Limits = std::shared_ptr<ConnectionLimits>;  // tidy: shared, streams outlive services
 
   Slot() = default;
   Slot(Limits limits, const std::string& address, bool waits);

@@ -7,8 +7,7 @@
 namespace holdfast::ingress {
 namespace {
 
-// tidy: shared, as the service has it
-std::shared_ptr<ConnectionLimits> limits() {
+Slot::Limits limits() {
   return std::make_shared<ConnectionLimits>(IngressOptions{.max_connections = 4,
                                                            .max_connections_per_address = 3,
                                                            .max_waiting = 3,

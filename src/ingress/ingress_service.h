@@ -40,7 +40,7 @@ using PublicHandler = std::function<asio::awaitable<net::HttpResponse>(const Pub
 
 class IngressService {
  public:
-  // What it uses; all of it outlives the service.
+  // What it uses; all of it outlives the service, and the registry the last stream, too.
   struct Parts {
     asio::any_io_executor loop;
     const Clock& clock;

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "ingress/connect_request.h"
-#include "ingress/early_stream_service.h"
 #include "ingress/refusal.h"
+#include "net/early_stream.h"
 #include "net/http_parser.h"
 #include "net/tls_stream.h"
 #include "net/within.h"
@@ -121,7 +121,7 @@ asio::awaitable<Status> PublicClient::connect(const Identity& caller) {
     metrics->ended(kListener, report);
   };
   tunnel::StreamPump pump(shared_.parts.loop,
-                          with_early(std::move(stream_), pending_.substr(head_.head_bytes)),
+                          net::with_early(std::move(stream_), pending_.substr(head_.head_bytes)),
                           on_ended);
   std::unique_ptr<tunnel::StreamEnd> end = pump.take_end();
   const Result<tunnel::Reached> reached =

@@ -17,7 +17,7 @@ TEST(Refusal, HasTheStatusThatClientsKnow) {
   } cases[] = {{kInvalidArgument, "HF2303", 400},  {kUnauthenticated, "HF5002", 407},
                {kPermissionDenied, "HF5001", 403}, {kNotFound, "HF2201", 404},
                {kUnavailable, "HF2202", 503},      {kUnavailable, "HF2203", 502},
-               {kDeadlineExceeded, "HF2204", 504}, {kResourceExhausted, "HF2302", 503},
+               {kDeadlineExceeded, "HF2204", 504}, {kResourceExhausted, "HF1020", 503},
                {kOutOfRange, "HF2303", 431},       {kDataLoss, "HF2001", 502}};
   for (const auto& each : cases) {
     EXPECT_EQ(refusal(coded(each.code, each.reason, "x"), Asked::Connect).status, each.status)

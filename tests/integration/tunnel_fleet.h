@@ -157,6 +157,11 @@ class TunnelFleet {
     return *std::move(result);
   }
   asio::io_context& loop() { return loop_; }
+  asio::any_io_executor executor() { return loop_.get_executor(); }
+  // From now on no agent answers.
+  void silence_agents() {
+    for (RawAgent& agent : agents_) agent.set_answer(RawAgent::Answer::Silence);
+  }
   void spawn(asio::awaitable<void> task) { tasks_.spawn(std::move(task)); }
   void stop(Member& proxy);
 

@@ -1,16 +1,14 @@
-#include "ingress/early_stream_service.h"
+#include "net/early_stream.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace holdfast::ingress {
+namespace holdfast::net {
 namespace {
 
-namespace asio = boost::asio;
-
-class EarlyStream final : public net::HttpStream {
+class EarlyStream final : public HttpStream {
  public:
-  EarlyStream(std::unique_ptr<net::HttpStream> stream, std::string early)
+  EarlyStream(std::unique_ptr<HttpStream> stream, std::string early)
       : stream_(std::move(stream)), early_(std::move(early)) {}
 
   asio::awaitable<Status> handshake() override { return stream_->handshake(); }
@@ -28,16 +26,15 @@ class EarlyStream final : public net::HttpStream {
   std::string chain_pem() const override { return stream_->chain_pem(); }
 
  private:
-  std::unique_ptr<net::HttpStream> stream_;
+  std::unique_ptr<HttpStream> stream_;
   std::string early_;
 };
 
 }  // namespace
 
-std::unique_ptr<net::HttpStream> with_early(std::unique_ptr<net::HttpStream> stream,
-                                            std::string early) {
+std::unique_ptr<HttpStream> with_early(std::unique_ptr<HttpStream> stream, std::string early) {
   if (early.empty()) return stream;
   return std::make_unique<EarlyStream>(std::move(stream), std::move(early));
 }
 
-}  // namespace holdfast::ingress
+}  // namespace holdfast::net
