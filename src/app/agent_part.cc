@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "app/metric_totals.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -36,6 +34,12 @@ v1::Exposed exposed_of(const tunnel::TargetTable& targets, const config::AgentSe
     (*exposed.mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
   }
   return exposed;
+}
+
+// As many as the cluster asks for, whether there are proxies for them or not.
+uint32_t wanted(const tunnel::PoolView& pool) {
+  return pool.connection_count == 0 ? static_cast<uint32_t>(pool.desired_count)
+                                    : pool.connection_count;
 }
 
 double seconds(Duration duration) {
@@ -117,7 +121,7 @@ void AgentPart::describe(v1::Resource& entry) const {
   for (v1::AgentTunnel& tunnel : agent_->describe()) *agent.add_tunnels() = std::move(tunnel);
   for (const std::string& proxy : agent_->proxies()) agent.add_proxies(proxy);
   const tunnel::PoolView pool = agent_->pool();
-  agent.set_tunnels_wanted(static_cast<uint32_t>(std::max<size_t>(pool.desired_count, 1)));
+  agent.set_tunnels_wanted(wanted(pool));
   agent.set_code(pool.shortfall_code);
   agent.set_reason(pool.shortfall);
   if (agent_->last_frame() != WallTime()) {
@@ -130,7 +134,7 @@ v1::GetTunnelsResponse AgentPart::tunnels() const {
   response.set_node(node_);
   response.set_zone(zone_);
   for (v1::AgentTunnel& tunnel : agent_->describe()) *response.add_tunnels() = std::move(tunnel);
-  response.set_wanted(static_cast<uint32_t>(agent_->pool().desired_count));
+  response.set_wanted(wanted(agent_->pool()));
   return response;
 }
 
@@ -168,8 +172,7 @@ void AgentPart::update_metrics() {
   };
   set("holdfast_agent_tunnels", "Tunnels that take connections now.",
       static_cast<double>(pool.usable));
-  set("holdfast_agent_tunnels_wanted", "Tunnels there should be, with the proxies there are.",
-      static_cast<double>(pool.desired_count));
+  set("holdfast_agent_tunnels_wanted", "Tunnels that the cluster asks for.", wanted(pool));
   set("holdfast_agent_dials_inflight", "Proxies that are being dialled.",
       static_cast<double>(pool.inflight));
   set("holdfast_agent_proxies_tracked", "Proxies that were heard from within their time.",

@@ -156,6 +156,7 @@ class TunnelFleet {
     until([&result] { return result.has_value(); }, std::chrono::seconds(60));
     return *std::move(result);
   }
+  asio::io_context& loop() { return loop_; }
   asio::any_io_executor executor() { return loop_.get_executor(); }
   // From now on no agent answers.
   void silence_agents() {
