@@ -162,7 +162,6 @@ class TunnelFleet {
   void silence_agents() {
     for (RawAgent& agent : agents_) agent.set_answer(RawAgent::Answer::Silence);
   }
-  asio::io_context& loop() { return loop_; }
   void spawn(asio::awaitable<void> task) { tasks_.spawn(std::move(task)); }
   void stop(Member& proxy);
 
