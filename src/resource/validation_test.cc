@@ -297,5 +297,26 @@ TEST(TextRules, AnIpIsALiteralWithoutBrackets) {
   }
 }
 
+TEST(Validation, ARoundTripMayBeShorterThanAnyWait) {
+  v1::Resource agent = make_resource(Kind::Agent, "edge-1");
+  v1::AgentTunnel& tunnel = *agent.mutable_agent()->add_tunnels();
+  tunnel.set_proxy("front-1");
+  tunnel.mutable_round_trip()->set_nanos(200'000);
+  EXPECT_TRUE(validate(agent).ok()) << validate(agent);
+
+  tunnel.mutable_round_trip()->set_nanos(-1);
+  EXPECT_FALSE(validate(agent).ok());
+}
+
+TEST(Validation, ATunnelNamesItsProxyAndANodesReasonIsALine) {
+  v1::Resource agent = make_resource(Kind::Agent, "edge-1");
+  agent.mutable_agent()->add_tunnels();
+  EXPECT_FALSE(validate(agent).ok());
+
+  v1::Resource proxy = make_resource(Kind::Proxy, "front-1");
+  proxy.mutable_proxy()->set_reason(std::string(513, 'x'));
+  EXPECT_FALSE(validate(proxy).ok());
+}
+
 }  // namespace
 }  // namespace holdfast::resource
