@@ -9,15 +9,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <thread>
 
 #include "bars.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "e2e/tunnel_fleet.h"
 #include "holdfast/v1/identity.grpc.pb.h"
 #include "identity/certificate.h"
@@ -30,6 +33,7 @@ namespace holdfast::bench {
 namespace {
 
 using namespace std::chrono_literals;
+namespace asio = boost::asio;
 
 constexpr int kFewAgents = 200;
 
@@ -152,7 +156,7 @@ class Crowd {
     for (const std::string& proxy : proxies) {
       if (std::ranges::find(seen.proxies, proxy) == seen.proxies.end()) came_[proxy].push_back(now);
     }
-    if (!proxies.empty() && seen.none_since && *seen.none_since > marked_)
+    if (!proxies.empty() && seen.none_since && *seen.none_since > marked_.load())
       longest_ = std::max(longest_, now - *seen.none_since);
     if (proxies.empty() && !seen.none_since) seen.none_since = now;
     if (!proxies.empty()) seen.none_since.reset();
@@ -166,7 +170,7 @@ class Crowd {
                     std::chrono::duration<double>(last_incomplete_ - marked_.load()).count()};
     for (const auto& [proxy, times] : came_) {
       for (auto first = times.begin(), last = times.begin(); last != times.end(); ++last) {
-        if (*last < marked_) continue;
+        if (*last < marked_.load()) continue;
         while (*last - *first > 1s) ++first;
         const auto from = std::max(first, std::ranges::lower_bound(times, marked_.load()));
         int& peak = made.peak_per_second[proxy];
@@ -253,6 +257,6 @@ void run() {
 }  // namespace holdfast::bench
 
 int main() {
-  holdfast::log::configure({.level = holdfast::log::Level::Error});
+  holdfast::log::configure(holdfast::log::Level::Error, holdfast::log::Format::Logfmt);
   holdfast::bench::run();
 }
