@@ -33,7 +33,7 @@ void add_get(CLI::App& app, CommandLine& line) {
       "  holdfast get agents\n  holdfast get tunnels edge-1\n"
       "  holdfast get tunnels --node /var/lib/holdfast\n"
       "  holdfast get caches agent/edge-1\n"
-      "Of nodes, STATE is ok, degraded with the code of the reason (holdfast explain CODE; -o "
+      "Of nodes, STATE is online, degraded with the code of the reason (holdfast explain CODE; -o "
       "wide\n"
       "has the sentence), draining, late or offline; TUNNELS is how many an agent has of those it\n"
       "wants.\n"

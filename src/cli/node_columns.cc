@@ -24,7 +24,7 @@ std::string state_of(const Node& node, std::string_view own, WallTime now) {
   const WallTime heard = to_wall(node.last_heartbeat());
   if (announcement.has_ttl() && now - heard > to_duration(announcement.ttl())) return "late";
   if (!own.empty()) return std::string(own);
-  return node.code().empty() ? "ok" : fmt::format("degraded ({})", node.code());
+  return node.code().empty() ? "online" : fmt::format("degraded ({})", node.code());
 }
 
 template <typename Node>

@@ -41,7 +41,7 @@ TEST(NodeColumns, AnAgentShowsHowManyTunnelsItHasOfThoseItWants) {
 
 TEST(NodeColumns, WhatTheControllersKnowCountsMoreThanWhatANodeSaid) {
   v1::Resource edge = agent();
-  EXPECT_EQ(node_state(edge, kNow), "ok");
+  EXPECT_EQ(node_state(edge, kNow), "online");
   EXPECT_EQ(node_state(edge, kNow + std::chrono::minutes(2)), "late");
 
   edge.mutable_agent()->mutable_announcement()->mutable_offline_since()->set_seconds(kNowSeconds);

@@ -71,7 +71,8 @@ ProgramOutcome run_daemon(Arguments arguments);
 // A service of this name with one port, as YAML.
 std::string service_yaml(const std::string& name, int port = 8080);
 
-// The command line of an agent or a proxy; a proxy takes whatever ports are free.
+// The command line of an agent or a proxy; a proxy takes whatever ports are free, and drains for
+// seconds, not minutes: agents that have no other proxy stay until the end.
 Arguments node_command(const std::string& role, const std::string& data_dir);
 
 }  // namespace holdfast::test

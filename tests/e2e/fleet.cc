@@ -120,6 +120,8 @@ std::map<std::string, std::string> Fleet::presence() {
       std::string name;
       std::string state;
       cells >> name >> state;
+      // Who is degraded or drains is there all the same.
+      if (state == "degraded" || state == "draining") state = "online";
       states[fmt::format("{}/{}", kind, name)] = state;
     }
   }

@@ -58,7 +58,7 @@ TEST_F(TunnelTest, AClientReachesAServiceAndAnOperatorSeesHow) {
   // Two are wanted, and there is one proxy.
   EXPECT_THAT(fleet_.cli({"get", "agents"}).output,
               ContainsRegex("a-1 +degraded .HF21[0-9][0-9]. +1/2 "));
-  EXPECT_THAT(fleet_.cli({"get", "proxies"}).output, ContainsRegex("p-1 +ok +1 "));
+  EXPECT_THAT(fleet_.cli({"get", "proxies"}).output, ContainsRegex("p-1 +online +1 "));
 }
 
 TEST_F(TunnelTest, AProxyThatDrainsSaysSoAndEndsAtSigterm) {
