@@ -24,8 +24,8 @@ namespace holdfast::tunnel {
 struct DrainOptions {
   Duration deadline = std::chrono::minutes(5);  // from begin(); then all is closed
   Duration deregister_within = std::chrono::seconds(2);
-  Duration advise_over = std::chrono::seconds(10);  // at least this long for all,
-  uint32_t advise_per_second = 50;                  // and no faster than this, if the deadline lets
+  Duration advise_over = std::chrono::seconds(2);  // at least this long for all,
+  uint32_t advise_per_second = 50;                 // and no faster than this, if the deadline lets
   // Agents with no stream that have nowhere to go are not waited for longer than this.
   Duration move_within = std::chrono::seconds(20);
 };

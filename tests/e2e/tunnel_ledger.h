@@ -33,7 +33,7 @@ struct TrafficOptions {
   int long_clients = 24;          // a record every 100 ms, for `long_life`
   int streams = 2;                // 4 MiB there and back as fast as it goes
   int curls = 1;                  // the real curl
-  Duration long_life = std::chrono::seconds(6);
+  Duration long_life = std::chrono::seconds(3);
   Duration first_record = std::chrono::seconds(3);  // then another proxy is tried
   Duration give_up = std::chrono::seconds(20);      // on opening
 };
