@@ -51,7 +51,6 @@ double seconds(Duration duration) {
 Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
                                                   const AgentPartOptions& options) {
   tunnel::AgentOptions made{.version = options.version, .seed = options.seed};
-  made.stop_timeout = options.config.stop_timeout;
   made.forward.max_per_target = options.config.limits.connections;
   made.link.session.max_streams = static_cast<uint32_t>(options.config.limits.connections);
   TRY(std::unique_ptr<tunnel::AgentService> agent,
@@ -78,6 +77,7 @@ Status AgentPart::use(const config::AgentSection& config) {
   v1::Exposed exposed = exposed_of(targets, config);
   TRY_OK(agent_->set_exposed(exposed));
   agent_->set_targets(std::move(targets));
+  agent_->set_stop_timeout(config.stop_timeout);
   exposed_ = std::move(exposed);
   return absl::OkStatus();
 }
@@ -143,7 +143,7 @@ Status AgentPart::drain(const v1::DrainRequest&) {
                "an agent is not drained; stop it, and it says goodbye on its tunnels");
 }
 
-v1::DrainStatus AgentPart::drain_status() const {
+v1::DrainStatus AgentPart::drain_status() {
   v1::DrainStatus status;
   status.set_node(node_);
   status.set_phase("running");
@@ -153,9 +153,11 @@ v1::DrainStatus AgentPart::drain_status() const {
 }
 
 // Fewer than there should be is for operators; none at all means that nobody can be reached here.
+// With a tunnel to every proxy there is, the agent is as well as it can be.
 std::vector<ComponentReport> AgentPart::reports() const {
   const tunnel::PoolView pool = agent_->pool();
-  if (pool.usable > 0 && pool.shortfall_code.empty()) return {{"tunnels", absl::OkStatus()}};
+  const bool well = pool.shortfall_code.empty() || pool.has_all_there_are;
+  if (pool.usable > 0 && well) return {{"tunnels", absl::OkStatus()}};
   const std::string code = pool.shortfall_code.empty() ? "HF2140" : pool.shortfall_code;
   std::string why = pool.shortfall.empty() ? "no tunnel yet" : pool.shortfall;
   if (!agent_->last_failure().empty()) why += "; last: " + agent_->last_failure();

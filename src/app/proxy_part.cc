@@ -27,6 +27,8 @@ constexpr Duration kAnnounceTtl = std::chrono::seconds(30);
 // For those at the door to say what they want, once no new ones come.
 constexpr Duration kDoorPatience = std::chrono::seconds(10);
 constexpr Duration kDoorPoll = std::chrono::milliseconds(20);
+// Longer than between two questions of `holdfast proxy drain`.
+constexpr Duration kFollowerPause = std::chrono::milliseconds(1'500);
 
 tunnel::ProxyIdentity identity_of(const node::HeldIdentity& held) {
   return {.certificate_pem = held.certificate_pem,
@@ -216,10 +218,23 @@ void ProxyPart::start() {
 }
 
 asio::awaitable<void> ProxyPart::stop() {
-  if (started_) co_await proxy_.drain(options_.config.drain_timeout);
+  if (started_) {
+    co_await proxy_.drain(options_.config.drain_timeout);
+    co_await let_followers_hear();
+  }
   co_await ingress_.stop();
   co_await proxy_.stop();
   co_await tasks_.join();
+}
+
+// Whoever follows the drain asks every half second, and wants to know how it ended.
+asio::awaitable<void> ProxyPart::let_followers_hear() {
+  const Time begun = clock_.now();
+  const bool followed = asked_ && *asked_ + kFollowerPause > begun;
+  while (followed && !told_end_ && clock_.now() < begun + kFollowerPause) {
+    const bool slept = co_await net::pause(kDoorPoll);
+    if (!slept) co_return;
+  }
 }
 
 Status ProxyPart::use_identity(const node::HeldIdentity& held) {
@@ -293,8 +308,10 @@ asio::awaitable<void> ProxyPart::run_drain(Duration timeout) {
   world_.changed();
 }
 
-v1::DrainStatus ProxyPart::drain_status() const {
+v1::DrainStatus ProxyPart::drain_status() {
   const tunnel::DrainProgress progress = proxy_.describe().drain;
+  asked_ = clock_.now();
+  told_end_ = progress.ended.has_value();
   v1::DrainStatus status;
   status.set_node(node_);
   status.set_phase(std::string(tunnel::to_string(progress.phase)));
@@ -305,12 +322,16 @@ v1::DrainStatus ProxyPart::drain_status() const {
   if (!proxy_.draining()) return status;
   *status.mutable_since() = resource::to_proto(progress.since);
   *status.mutable_deadline() = resource::to_proto(progress.deadline);
+  if (progress.ended) *status.mutable_ended() = resource::to_proto(*progress.ended);
   return status;
 }
 
 std::vector<ComponentReport> ProxyPart::reports() const {
   ComponentReport tunnels{.component = "tunnels", .status = absl::OkStatus()};
-  if (proxy_.draining()) {
+  if (proxy_.describe().drain.ended) {
+    tunnels.status = coded(absl::StatusCode::kUnavailable, "HF2143",
+                           "the proxy has drained: it carries nothing until it is restarted");
+  } else if (proxy_.draining()) {
     tunnels.status = coded(absl::StatusCode::kUnavailable, "HF2141",
                            "the proxy drains: it takes no new tunnels and no new clients");
   }

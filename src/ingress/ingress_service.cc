@@ -84,6 +84,7 @@ struct IngressService::State {
                .options = options,
                .metrics = std::make_shared<IngressMetrics>(shared.parts.registry),
                .limits = std::make_shared<ConnectionLimits>(options)},
+        late_limits(std::make_shared<ConnectionLimits>(options)),
         tasks(shared.parts.loop) {}
 
   Result<std::string> start(const std::string& address, ListenerSpec spec, bool is_public);
@@ -92,8 +93,13 @@ struct IngressService::State {
   void take(Listener& listener, tcp::socket socket, const tcp::endpoint& peer);
   void drain(Listener& listener);
 
+  size_t open() const { return shared.limits->open() + late_limits->open(); }
+  size_t waiting() const { return shared.limits->waiting() + late_limits->waiting(); }
+
   IngressShared shared;
+  Slot::Limits late_limits;       // of those that came after stop_listening()
   std::list<Listener> listeners;  // those that are closed, too: their clients read the spec
+  bool is_late = false;           // no new clients are taken
   bool stopping = false;
   net::TaskGroup tasks;
 };
@@ -142,8 +148,8 @@ asio::awaitable<void> IngressService::State::accept(Listener& listener) {
 
 asio::awaitable<void> IngressService::State::show_gauges() {
   for (bool waited = true; waited; waited = co_await net::pause(kGaugePeriod)) {
-    shared.metrics->connections.set(static_cast<double>(shared.limits->open()));
-    shared.metrics->waiting.set(static_cast<double>(shared.limits->waiting()));
+    shared.metrics->connections.set(static_cast<double>(open()));
+    shared.metrics->waiting.set(static_cast<double>(waiting()));
   }
 }
 
@@ -151,7 +157,8 @@ void IngressService::State::take(Listener& listener, tcp::socket socket,
                                  const tcp::endpoint& peer) {
   if (stopping) return;
   const std::string address = counted_address(peer.address());
-  const char* limit = shared.limits->why_not(address, listener.waits());
+  const Slot::Limits& limits = is_late ? late_limits : shared.limits;
+  const char* limit = limits->why_not(address, listener.waits());
   if (limit == nullptr && listener.is_public && shared.tls == nullptr) limit = "no_certificate";
   if (limit != nullptr) {
     shared.metrics->turned_away.with({{"limit", limit}}).add();
@@ -161,7 +168,8 @@ void IngressService::State::take(Listener& listener, tcp::socket socket,
   prepare(socket);
   Client client{.socket = net::StreamSocket(std::move(socket)),
                 .source = net::to_text(peer),
-                .slot = Slot(shared.limits, address, listener.waits())};
+                .slot = Slot(limits, address, listener.waits()),
+                .late = is_late};
   if (listener.is_public) return tasks.spawn(serve_public(shared, std::move(client)));
   const auto serve = listener.spec.kind == ListenerSpec::Kind::Tcp ? serve_tcp : serve_sni;
   tasks.spawn(serve(shared, std::move(client), listener.spec));
@@ -177,7 +185,8 @@ void IngressService::State::drain(Listener& listener) {
     if (!error) take(listener, std::move(socket), peer);
     if (error == asio::error::connection_aborted) error = {};
   }
-  listener.acceptor.close(error);
+  // A successor on the same port is to get whoever comes from now on.
+  if (!listener.is_public || shared.options.reuse_port) listener.acceptor.close(error);
 }
 
 IngressService::IngressService(Parts parts, IngressOptions options)
@@ -207,6 +216,7 @@ Status IngressService::set_trust(const std::string& cluster, const std::string& 
 
 void IngressService::stop_listening() {
   for (Listener& listener : state_->listeners) state_->drain(listener);
+  state_->is_late = true;
 }
 
 asio::awaitable<void> IngressService::stop() {
@@ -219,7 +229,7 @@ asio::awaitable<void> IngressService::stop() {
 }
 
 size_t IngressService::connection_count() const {
-  return state_->shared.limits->open();
+  return state_->open();
 }
 
 size_t IngressService::waiting_count() const {

@@ -77,6 +77,8 @@ class AgentService {
   // HOST:PORT, dialled when no better is known.
   void set_bootstrap(std::vector<std::string> addresses);
   void set_settings(const v1::NetworkingConfig& settings);
+  // What running streams get from a stop() that has not begun.
+  void set_stop_timeout(Duration timeout) { options_.stop_timeout = timeout; }
   // Called when describe() has something new to announce: a tunnel came, drains or went.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 

@@ -150,6 +150,7 @@ asio::awaitable<void> DrainService::close_all(bool in_time) {
   }
   parts_.tunnels.for_each([&why](HeldTunnel& tunnel) { tunnel.close(why); });
   parts_.peers.close(why);
+  ended_ = shared.parts.clock.wall_now();
   log::info("drained", {{"cut", cut_}});
 }
 
@@ -157,6 +158,7 @@ DrainProgress DrainService::progress() const {
   const ProxyShared& shared = parts_.shared;
   DrainProgress progress{.phase = shared.drain.phase(),
                          .since = since_,
+                         .ended = ended_,
                          .tunnels = shared.table.tunnel_count(),
                          .advised = shared.drain.advised(),
                          .streams = shared.streams,

@@ -121,7 +121,7 @@ std::map<std::string, std::string> Fleet::presence() {
       std::string state;
       cells >> name >> state;
       // Who is degraded or drains is there all the same.
-      if (state == "degraded" || state == "draining") state = "online";
+      if (state == "degraded" || state == "draining" || state == "drained") state = "online";
       states[fmt::format("{}/{}", kind, name)] = state;
     }
   }
