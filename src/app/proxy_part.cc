@@ -314,26 +314,26 @@ v1::DrainStatus ProxyPart::drain_status() {
   told_end_ = progress.ended.has_value();
   v1::DrainStatus status;
   status.set_node(node_);
-  status.set_phase(std::string(tunnel::to_string(progress.phase)));
+  const bool closing = progress.phase == tunnel::DrainPhase::Closed && !progress.ended;
+  status.set_phase(closing ? "closing" : std::string(tunnel::to_string(progress.phase)));
   status.set_tunnels(static_cast<uint32_t>(progress.tunnels));
   status.set_advised(static_cast<uint32_t>(progress.advised));
   status.set_streams(static_cast<uint32_t>(progress.streams));
   status.set_cut(static_cast<uint32_t>(progress.cut));
   if (!proxy_.draining()) return status;
   *status.mutable_since() = resource::to_proto(progress.since);
-  *status.mutable_deadline() = resource::to_proto(progress.deadline);
-  if (progress.ended) *status.mutable_ended() = resource::to_proto(*progress.ended);
+  *status.mutable_deadline() = resource::to_proto(progress.ended.value_or(progress.deadline));
   return status;
 }
 
 std::vector<ComponentReport> ProxyPart::reports() const {
   ComponentReport tunnels{.component = "tunnels", .status = absl::OkStatus()};
-  if (proxy_.describe().drain.ended) {
-    tunnels.status = coded(absl::StatusCode::kUnavailable, "HF2143",
-                           "the proxy has drained: it carries nothing until it is restarted");
-  } else if (proxy_.draining()) {
-    tunnels.status = coded(absl::StatusCode::kUnavailable, "HF2141",
-                           "the proxy drains: it takes no new tunnels and no new clients");
+  if (proxy_.draining()) {
+    tunnels.status = proxy_.describe().drain.ended
+                         ? coded(absl::StatusCode::kUnavailable, "HF2143",
+                                 "the proxy has drained: it carries nothing until it is restarted")
+                         : coded(absl::StatusCode::kUnavailable, "HF2141",
+                                 "the proxy drains: it takes no new tunnels and no new clients");
   }
   return {tunnels, {.component = "ingress", .status = tunnels.status}};
 }

@@ -84,9 +84,11 @@ class Draining {
   Exit follow() {
     std::string shown;
     const std::string node = status_.node();
-    for (int misses = 0; !status_.has_ended();) {
-      std::string text = drain_text(status_, wall_now());
-      if (text != shown) print_err(text + "\n");
+    for (int misses = 0; status_.phase() != "closed";) {
+      const std::string text = drain_text(status_, wall_now());
+      std::string what = text.substr(0, text.find(';'));  // the rest changes by itself
+      if (what != shown) print_err(text + "\n");
+      shown = std::move(what);
       std::this_thread::sleep_for(kPoll);
       const v1::DrainStatus before = status_;
       const Status asked = ask({.target = "/v1/drain"});
@@ -97,7 +99,6 @@ class Draining {
       misses = gone ? misses + 1 : 0;
       if (gone) status_ = before;
       if (misses == kMostMisses) return unknown(node, text);
-      shown = std::move(text);
     }
     print_out(drained_text(status_) + "\n");
     return Exit::Ok;
@@ -145,7 +146,8 @@ std::string drain_text(const v1::DrainStatus& status, WallTime now) {
 
 std::string drained_text(const v1::DrainStatus& status) {
   return fmt::format(
-      "{} drained in {}; {}", status.node(), age(to_wall(status.since()), to_wall(status.ended())),
+      "{} drained in {}; {}", status.node(),
+      age(to_wall(status.since()), to_wall(status.deadline())),
       status.cut() == 0 ? "nothing was cut" : plural(status.cut(), "connection") + " cut");
 }
 

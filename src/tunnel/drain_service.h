@@ -56,7 +56,7 @@ class DrainService {
   bool stopping_ = false;
   bool closing_ingress_ = false;
   WallTime since_{};
-  std::optional<WallTime> ended_{};
+  std::optional<WallTime> ended_;
   size_t cut_ = 0;
   asio::steady_timer turn_;
   asio::steady_timer end_;  // cancelled at the end
