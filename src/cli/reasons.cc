@@ -242,7 +242,8 @@ std::vector<ReasonInfo> all_reasons() {
 
 const ReasonInfo* find_reason(std::string_view code) {
   if (code.starts_with("HF") || code.starts_with("hf")) code.remove_prefix(2);
-  for (const std::span<const ReasonInfo> rows : {std::span(kReasons), tunnel_reasons()}) {
+  for (const std::span<const ReasonInfo> rows :
+       {std::span<const ReasonInfo>(kReasons), tunnel_reasons()}) {
     const auto found = std::ranges::find_if(
         rows, [&](const ReasonInfo& reason) { return reason.code.substr(2) == code; });
     if (found != rows.end()) return &*found;
