@@ -1,6 +1,7 @@
 // The ends that are no socket: a relay to another link, and a connection behind an HttpStream.
 #include "base/reason.h"
 #include "tunnel/link_fixture_service.h"
+#include "tunnel/proxy_shared_service.h"
 #include "tunnel/relay_end_service.h"
 #include "tunnel/tls_end_service.h"
 
@@ -125,6 +126,63 @@ TEST_F(RelayTest, ASlowReaderHoldsOnlyItsOwnStream) {
 
   size_t got = 0;
   EXPECT_TRUE(run_all([&] { return got += slow.read().size(), got == offered; }));
+}
+
+// Takes everything.
+class TakingEnd final : public StreamEnd {
+ public:
+  struct Taken {
+    size_t bytes = 0;
+    size_t together = 0;  // calls that brought several parts
+  };
+  explicit TakingEnd(Taken& taken) : taken_(taken) {}
+  void attached(Link& /*link*/, StreamId /*stream*/) override {}
+  Pulled pull(std::span<char> /*into*/) override { return {}; }
+  ssize_t push(std::string_view bytes) override {
+    taken_.bytes += bytes.size();
+    return static_cast<ssize_t>(bytes.size());
+  }
+  ssize_t push_parts(std::span<const std::string_view> parts) override {
+    taken_.together += 1;
+    return StreamEnd::push_parts(parts);
+  }
+  void push_end() override {}
+  void reset(ResetCode /*code*/, std::string_view /*why*/) override {}
+
+ private:
+  Taken& taken_;
+};
+
+class CountedTest : public LinkTest {
+ protected:
+  asio::awaitable<void> open_counted() {
+    std::unique_ptr<StreamEnd> end = std::make_unique<TakingEnd>(taken_);
+    const Status opened = co_await shared_.open_on(
+        *proxy_.link, {.agent = "db-7", .tunnel = 0, .payload = "app"}, end, 5s);
+    EXPECT_TRUE(opened.ok()) << opened;
+  }
+
+  TakingEnd::Taken taken_;
+  ProxyShared shared_{
+      {.loop = proxy_.loop.get_executor(), .clock = proxy_.clock, .buffers = proxy_.buffers}, {}};
+};
+
+TEST_F(CountedTest, AStreamThatIsCountedIsGivenItsFramesTogether) {
+  start();
+  proxy_.tasks.spawn(open_counted());
+  EXPECT_TRUE(run_until([&] { return agent_.apps.contains("app"); }));
+  const std::string down = numbers(1 << 20);
+  size_t sent = 0;
+
+  EXPECT_TRUE(run_until([&] {
+    sent += agent_.apps["app"].write(std::string_view(down).substr(sent));
+    return taken_.bytes == down.size();
+  }));
+
+  EXPECT_GT(taken_.together, 0U);
+  EXPECT_EQ(shared_.streams, 1U);
+  TearDown();
+  EXPECT_EQ(shared_.streams, 0U);
 }
 
 class PumpTest : public LinkTest {
