@@ -87,6 +87,8 @@ struct LinkOptions {
   // overtaken.
   size_t unsent_bytes = 256 << 10;
   Duration write_timeout = std::chrono::seconds(10);  // a peer that reads nothing that long is dead
+  // After the peer has left, for whoever has not yet read what came to its end.
+  Duration flush_timeout = std::chrono::seconds(30);
 };
 
 struct SecureConnection;  // secure_connection_service.h
@@ -103,7 +105,8 @@ class Link {
   Link(Parts parts, std::unique_ptr<SecureConnection> connection, LinkOptions options);
   ~Link();
 
-  // Until the connection ends; why. Every stream is reset then. Cancelling it closes the link.
+  // Until the connection ends; why. Every stream is reset then; only after a goodbye those that
+  // came to their end are given the time to be read. Cancelling it closes the link.
   asio::awaitable<Status> run();
   // Ends run() soon, with this.
   void close(Status why);

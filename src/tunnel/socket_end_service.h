@@ -43,11 +43,14 @@ class SocketEnd final : public StreamEnd {
     SocketEnd* end;
     bool waits_to_read = false;
     bool waits_to_write = false;
+    bool watches = false;  // for a reset
   };
   Pulled pull_already_read(std::span<char> into);
   ssize_t pushed(ssize_t count, size_t wanted);
   void wait_to_read();
   void wait_to_write();
+  void watch_for_reset();
+  void on_error();
   void broke();  // says errno
   void abort();
 
