@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/metric_totals.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -53,7 +55,8 @@ Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
   tunnel::AgentOptions made{.version = options.version, .seed = options.seed};
   made.stop_timeout = options.config.stop_timeout;
   made.forward.max_per_target = options.config.limits.connections;
-  made.link.session.max_streams = static_cast<uint32_t>(options.config.limits.connections);
+  made.link.session.max_streams =
+      static_cast<uint32_t>(std::min<size_t>(options.config.limits.connections, tunnel::kMaxSlots));
   TRY(std::unique_ptr<tunnel::AgentService> agent,
       tunnel::AgentService::make(world.loop, world.clock, std::move(made),
                                  identity_of(world.held)));
