@@ -67,7 +67,7 @@ using SharedQuery = std::shared_ptr<Query>;  // tidy: shared, the look-up may en
 class Queries final : public asio::execution_context::service {
  public:
   using key_type = Queries;
-  static inline asio::execution_context::id id;  // Asio's way to find a service of a loop
+  static inline const asio::execution_context::id id{};  // Asio's way to find a service of a loop
   explicit Queries(asio::execution_context& loop) : service(loop) {}
 
   // The one that runs already or a new one; null if too many run.

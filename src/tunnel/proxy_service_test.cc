@@ -26,7 +26,7 @@ class ProxyServiceTest : public testing::Test {
 
   asio::io_context loop_;
   ManualClock clock_;
-  metrics::Registry registry_;
+  metrics::Registry registry_{{}};
   LinkBuffers buffers_;
 
  private:
