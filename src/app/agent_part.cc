@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/metric_totals.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -52,7 +54,8 @@ Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
                                                   const AgentPartOptions& options) {
   tunnel::AgentOptions made{.version = options.version, .seed = options.seed};
   made.forward.max_per_target = options.config.limits.connections;
-  made.link.session.max_streams = static_cast<uint32_t>(options.config.limits.connections);
+  made.link.session.max_streams =
+      static_cast<uint32_t>(std::min<size_t>(options.config.limits.connections, tunnel::kMaxSlots));
   TRY(std::unique_ptr<tunnel::AgentService> agent,
       tunnel::AgentService::make(world.loop, world.clock, std::move(made),
                                  identity_of(world.held)));
@@ -182,6 +185,54 @@ void AgentPart::update_metrics() {
   set("holdfast_agent_connections", "Connections that run through its tunnels.",
       static_cast<double>(agent_->streams()));
   count_dials();
+  count_pool();
+  count_streams();
+}
+
+void AgentPart::count_pool() {
+  MetricTotals metrics(registry_);
+  const tunnel::PoolView pool = agent_->pool();
+  const auto count = [&](const char* what, uint64_t total) {
+    metrics.count({"holdfast_agent_pool_total", "What the choice of proxies has met."},
+                  {{"what", what}}, total);
+  };
+  count("refused", pool.stats.refused);
+  count("failed", pool.stats.failed);
+  count("advice_withdrawn", pool.stats.advice_withdrawn);
+  count("drained_advised", pool.stats.drained_advised);
+  count("drained_surplus", pool.stats.drained_surplus);
+  count("drained_expired", pool.stats.drained_expired);
+  count("overdue_dials", pool.stats.overdue_dials);
+  count("gave_way", pool.stats.gave_way);
+  count("wrong_name", pool.stats.wrong_name);
+  const auto tracked = [&](const char* what, uint64_t total) {
+    metrics.count({"holdfast_agent_tracker_total", "What became of proxies that it was told of."},
+                  {{"what", what}}, total);
+  };
+  tracked("ignored_full", pool.tracker.ignored_full);
+  tracked("ignored_bad", pool.tracker.ignored_bad);
+  tracked("expired", pool.tracker.expired);
+  tracked("denied", pool.tracker.denied);
+}
+
+void AgentPart::count_streams() {
+  MetricTotals metrics(registry_);
+  const tunnel::SessionStats sessions = agent_->sessions();
+  const auto count = [&](const char* what, uint64_t total) {
+    metrics.count({"holdfast_agent_session_streams_total", "What became of streams in tunnels."},
+                  {{"what", what}}, total);
+  };
+  count("opened", sessions.opened);
+  count("refused", sessions.refused);
+  count("given_up", sessions.given_up);
+  count("reset", sessions.resets);
+  const tunnel::ForwardStats& forward = agent_->forwarded();
+  count("cancelled", forward.cancelled);
+  count("cut", forward.cut);
+  const metrics::Description bytes{"holdfast_agent_carried_bytes_total",
+                                   "Bytes of connections that are over."};
+  metrics.count(bytes, {{"direction", "to_applications"}}, forward.bytes_in);
+  metrics.count(bytes, {{"direction", "from_applications"}}, forward.bytes_out);
 }
 
 void AgentPart::count_dials() {

@@ -45,6 +45,8 @@ class AgentPart final : public NodePart {
   // Services, labels, and how long it takes to stop.
   Status use(const config::AgentSection& config);
   void count_dials();
+  void count_pool();
+  void count_streams();
 
   metrics::Registry& registry_;
   cache::View view_;

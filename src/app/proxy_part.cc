@@ -13,6 +13,7 @@
 #include "identity/certificate.h"
 #include "identity/identity.h"
 #include "identity/permissions.h"
+#include "net/http_address.h"
 #include "resource/proto_time.h"
 #include "resource/registry.h"
 #include "web/answer.h"
@@ -177,7 +178,12 @@ ProxyPart::ProxyPart(const PartWorld& world, const ProxyPartOptions& options,
 
 tunnel::ProxyService::Asks ProxyPart::asks() {
   tunnel::ProxyService::Asks asks;
-  asks.service = [this](const std::string& name) { return find_service(view_, name); };
+  asks.service = [this](const std::string& name) -> Result<std::optional<v1::Service>> {
+    Result<v1::Service> found = look_up<Kind::Service>(view_, name);
+    if (absl::IsNotFound(found.status())) return std::nullopt;
+    TRY_OK(found.status());
+    return *std::move(found);
+  };
   asks.announce_draining = [this]() -> asio::awaitable<void> {
     co_await world_.announce_within(std::chrono::seconds(2));
   };
@@ -207,9 +213,7 @@ Result<std::vector<std::string>> ProxyPart::listen() {
 }
 
 std::string ProxyPart::advertised(const std::string& address) const {
-  const std::string_view port = config::port_of(address);
-  return advertise_host_.contains(':') ? fmt::format("[{}]:{}", advertise_host_, port)
-                                       : fmt::format("{}:{}", advertise_host_, port);
+  return net::join_host_port(advertise_host_, config::port_of(address));
 }
 
 void ProxyPart::start() {
@@ -341,10 +345,11 @@ std::vector<ComponentReport> ProxyPart::reports() const {
 asio::awaitable<void> ProxyPart::close_ingress() {
   ingress_.stop_listening();
   const Time deadline = clock_.now() + kDoorPatience;
-  while (ingress_.waiting_count() > 0 && clock_.now() < deadline) {
+  // Once at least: who has just said what it wants is about to be dialled for.
+  do {
     const bool slept = co_await net::pause(kDoorPoll);
     if (!slept) co_return;
-  }
+  } while (ingress_.waiting_count() > 0 && clock_.now() < deadline);
 }
 
 asio::awaitable<net::HttpResponse> ProxyPart::answer(const ingress::PublicCall& call) {

@@ -40,16 +40,6 @@ struct Listener {
   bool waits() const { return is_public || spec.kind == ListenerSpec::Kind::Sni; }
 };
 
-// Of whom the limits count: a host with IPv6 has a whole network of addresses.
-std::string counted_address(const asio::ip::address& address) {
-  if (address.is_v4()) return address.to_string();
-  const asio::ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) return make_address_v4(asio::ip::v4_mapped, v6).to_string();
-  asio::ip::address_v6::bytes_type bytes = v6.to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), 0);
-  return asio::ip::address_v6(bytes).to_string();
-}
-
 boost::system::error_code bind_and_listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint,
                                           bool reuse_port) {
   boost::system::error_code error;
@@ -156,7 +146,7 @@ asio::awaitable<void> IngressService::State::show_gauges() {
 void IngressService::State::take(Listener& listener, tcp::socket socket,
                                  const tcp::endpoint& peer) {
   if (stopping) return;
-  const std::string address = counted_address(peer.address());
+  const std::string address = net::counted_address(peer.address());
   const Slot::Limits& limits = is_late ? late_limits : shared.limits;
   const char* limit = limits->why_not(address, listener.waits());
   if (limit == nullptr && listener.is_public && shared.tls == nullptr) limit = "no_certificate";

@@ -95,6 +95,8 @@ class AgentService {
   WallTime last_frame() const;
   // Of all running streams.
   size_t streams() const;
+  // Of all tunnels there were.
+  SessionStats sessions() const;
   const AgentStats& stats() const { return journal_.stats(); }
   const ForwardStats& forwarded() const { return forward_.stats(); }
   PoolView pool() const { return pool_.describe(clock_.now()); }
@@ -148,6 +150,7 @@ class AgentService {
   bool closing_ = false;
   std::vector<Input> early_;  // before start()
   std::map<TunnelId, std::unique_ptr<AgentTunnel>> tunnels_;
+  SessionStats ended_sessions_{};
   asio::steady_timer timer_;
   asio::steady_timer ended_;  // a tunnel did
   net::TaskGroup tasks_;

@@ -55,7 +55,7 @@ class DrainPlan {
  public:
   DrainPlan(DrainOptions options, uint64_t seed);
 
-  // Does nothing the second time. `deadline` replaces the options' one.
+  // `deadline` replaces the options' one. The second time only an earlier deadline counts.
   void begin(std::vector<TunnelId> tunnels, Time now, std::optional<Duration> deadline = {});
   // The announcement was delivered, or failed: both go on.
   void deregistered();
@@ -90,6 +90,7 @@ class DrainPlan {
   Time began_{};
   Time deadline_{};
   Time advice_ended_{};
+  bool looked_again_ = false;  // at the load, since listening stopped
   bool move_is_over_ = false;  // those that could move had their time
   size_t advised_ = 0;
 };

@@ -47,8 +47,13 @@ void DrainService::hurry() {
 }
 
 void DrainService::begin(std::optional<Duration> deadline) {
-  if (stopping_ || std::exchange(begun_, true)) return;
+  if (stopping_) return;
   ProxyShared& shared = parts_.shared;
+  if (std::exchange(begun_, true)) {
+    shared.drain.begin({}, shared.parts.clock.now(), deadline);
+    wake();
+    return;
+  }
   since_ = shared.parts.clock.wall_now();
   shared.counts.drains += 1;
   shared.drain.begin(shared.table.tunnels(), shared.parts.clock.now(), deadline);

@@ -29,7 +29,7 @@ class DrainService {
   DrainService(Parts parts, Asks asks);
 
   // Begins if it had not; returns at the end, or when stop() is called.
-  // `deadline` replaces the options' one, of the first call.
+  // `deadline` replaces the options' one; of later calls it counts if it is earlier.
   asio::awaitable<void> drain(std::optional<Duration> deadline = {});
   void hurry();
   // The load may have fallen, or a tunnel come.
