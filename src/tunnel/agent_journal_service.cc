@@ -58,9 +58,12 @@ void AgentJournal::ended(const TunnelEnd& end, const std::string& proxy, const s
       return;
     case How::Lost:
       ++stats_.lost;
+      ++stats_.losses[code_of(end.why)];
       recovery_.lost(now);
-      log::warn("tunnel lost",
-                {{"proxy", proxy}, {"streams", end.streams}, {"why", text(end.why)}});
+      log::warn("tunnel lost", {{"proxy", proxy},
+                                {"streams", end.streams},
+                                {"code", code_of(end.why)},
+                                {"why", text(end.why)}});
   }
 }
 

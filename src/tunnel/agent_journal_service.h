@@ -23,6 +23,7 @@ struct AgentStats {
   uint64_t advised = 0;                        // to move
   uint64_t drained = 0;                        // tunnels that ended because someone wanted it
   uint64_t lost = 0;                           // and those that did not
+  std::map<std::string, uint64_t> losses{};    // of these, by code
   uint64_t recoveries = 0;                     // times that there were enough again after a loss
   Duration last_recovery{0};                   // how long that took
   Duration recovery_sum{0};
