@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -53,6 +54,7 @@ class AgentJournal {
   Recovery recovery_;
   std::string last_failure_;
   std::string shortfall_code_;                  // that was logged last
+  std::set<std::string> told_;                  // proxies whose advice was logged
   std::map<std::string, std::string> failing_;  // address -> the code that was logged
 };
 

@@ -113,7 +113,6 @@ class HostileListener {
   HostileListener& operator=(const HostileListener&) = delete;
 
   void serve(Script script);
-  bool ending() const { return ending_; }
   // Connections taken so far, those whose handshake failed included.
   size_t taken() const { return taken_; }
 

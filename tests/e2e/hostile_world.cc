@@ -33,6 +33,20 @@ size_t memory_of(pid_t process) {
   return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+size_t peak_memory_of(pid_t process) {
+  std::ifstream status(fmt::format("/proc/{}/status", process));
+  std::string word;
+  size_t kibibytes = 0;
+  while (status >> word && word != "VmHWM:") continue;
+  status >> kibibytes;
+  return kibibytes * 1024;
+}
+
+// From now on.
+void forget_peak_memory(pid_t process) {
+  std::ofstream(fmt::format("/proc/{}/clear_refs", process)) << "5";
+}
+
 HostileWorld::HostileWorld() {
   std::signal(SIGPIPE, SIG_IGN);
   // A tunnel from every agent to every proxy: to the rogue, too.
@@ -64,10 +78,12 @@ Bystanders::Bystanders(HostileWorld& world, std::string victim, std::vector<uint
                 .streams = 0,
                 .curls = 0,
                 .long_life = 2s,
-                .first_record = 10s}) {}
+                .first_record = 10s}) {
+  forget_peak_memory(world.fleet.process(victim_).pid());
+}
 
 void Bystanders::expect_unharmed(const std::string& what, size_t most_mebibytes) {
-  const size_t memory = memory_of(world_.fleet.process(victim_).pid());
+  const size_t memory = peak_memory_of(world_.fleet.process(victim_).pid());
   const LedgerTotals totals = traffic_.stop();
   const size_t grown = (std::max(memory, memory_before_) - memory_before_) / kMebibyte;
   std::cout << fmt::format("HOSTILE {}: {}; {} grew by {} MiB to {}\n", what, to_string(totals),

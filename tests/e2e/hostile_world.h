@@ -19,7 +19,7 @@ struct HostileWorld {
   HostileWorld();
 
   TunnelTestApp app;
-  TunnelFleet fleet{{"presence.proxy_ttl=1h", "presence.agent_ttl=1h"}};
+  TunnelFleet fleet{{"presence.proxy_ttl=1h", "presence.agent_ttl=1m"}};
   uint16_t sni = 0;    // of px-0, for app and bait
   uint16_t small = 0;  // the TCP port of a proxy, px-small, that takes 200 connections
 };
@@ -66,5 +66,6 @@ class Hostile : public testing::Test {
 };
 
 size_t memory_of(pid_t process);
+size_t peak_memory_of(pid_t process);
 
 }  // namespace holdfast::test

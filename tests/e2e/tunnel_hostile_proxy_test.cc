@@ -45,6 +45,7 @@ class HostileProxy : public Hostile {
     peers_->serve([this](HostilePeer& peer) { be_a_peer(peer, {}); });
   }
   void TearDown() override {
+    ending_ = true;
     tunnels_.reset();
     peers_.reset();
   }
@@ -56,7 +57,7 @@ class HostileProxy : public Hostile {
     nothing.mutable_holding()->set_full(true);
     peer.say(nothing);
     if (then) then();
-    peer.hold([this] { return peers_->ending(); }, [](HostilePeer&, const HeardFrame&) {});
+    peer.hold([this] { return ending_.load(); }, [](HostilePeer&, const HeardFrame&) {});
   }
   // What the rogue does with the first agent of this name that comes; it just holds all others.
   void attack(const std::string& agent, std::function<void(HostilePeer&)> act) {
@@ -67,7 +68,7 @@ class HostileProxy : public Hostile {
         act(peer);
         over_ = true;
       }
-      peer.hold([this] { return tunnels_->ending(); }, [](HostilePeer&, const HeardFrame&) {});
+      peer.hold([this] { return ending_.load(); }, [](HostilePeer&, const HeardFrame&) {});
     });
   }
   bool attacked() {
@@ -89,7 +90,7 @@ class HostileProxy : public Hostile {
   }
 
   std::unique_ptr<HostileListener> tunnels_, peers_;
-  std::atomic<bool> begun_ = false, over_ = false;
+  std::atomic<bool> begun_ = false, over_ = false, ending_ = false;
 };
 
 TEST_F(HostileProxy, AHundredThousandStreamsEndTheTunnelOfWhoOpensThem) {
@@ -178,8 +179,8 @@ TEST_F(HostileProxy, FramesThatMakeNoSenseEndTheTunnelAndTheAgentComesBackInItsT
 
 TEST_F(HostileProxy, AProxyThatNeverWelcomesIsDialledSeldom) {
   Bystanders others = bystanders("edge-0");
-  tunnels_->serve([](HostilePeer& peer) {
-    peer.hold([] { return false; }, [](HostilePeer&, const HeardFrame&) {});
+  tunnels_->serve([this](HostilePeer& peer) {
+    peer.hold([this] { return ending_.load(); }, [](HostilePeer&, const HeardFrame&) {});
   });
 
   let_pass(12s);
@@ -188,7 +189,7 @@ TEST_F(HostileProxy, AProxyThatNeverWelcomesIsDialledSeldom) {
   others.expect_unharmed(fmt::format("no welcome, {} dials", tunnels_->taken()));
 }
 
-TEST_F(HostileProxy, ProxiesThatAreMadeUpAreNotAllDialledAndOusteNobody) {
+TEST_F(HostileProxy, ProxiesThatAreMadeUpAreNotAllDialledAndOustNobody) {
   Bystanders others = bystanders("edge-0");
   const double dials = metric("edge-0", "holdfast_agent_dials_total");
   const double tunnels = metric("edge-0", "holdfast_agent_tunnels");
@@ -309,11 +310,12 @@ TEST_F(HostileProxy, APeerReachesAgentsOfThisProxyAndNothingElse) {
   }
 
   EXPECT_EQ(resets, 5);
-  EXPECT_GE(sum("px-0", "holdfast_peer_refused_relays_total"), before + 5);
+  EXPECT_TRUE(eventually(
+      [&] { return sum("px-0", "holdfast_peer_refused_relays_total") >= before + 5; }, 10s));
   others.expect_unharmed("a peer that asks for what it may not have");
 }
 
-TEST_F(HostileProxy, APeersFloodOfStreamsEndsItsLink) {
+TEST_F(HostileProxy, APeersFloodOfStreamsIsRefusedAndCounted) {
   Bystanders others = bystanders();
   const auto peer = evil_link();
   ASSERT_NE(peer, nullptr);
@@ -333,13 +335,15 @@ TEST_F(HostileProxy, APeersFloodOfStreamsEndsItsLink) {
 TEST_F(HostileProxy, AMillionAgentsThatAPeerSaysItHoldsAreNotKept) {
   Bystanders others = bystanders();
   const double before = metric("px-0", "holdfast_peer_dropped_agents_total");
-  peers_.reset();  // whoever is linked comes again
+  ending_ = true;  // whoever is linked comes again
+  peers_.reset();
+  ending_ = false;
   peers_ = std::make_unique<HostileListener>(fleet.ports("px-evil").peer, evil_proxy(),
                                              "holdfast-peer/1");
   std::atomic<int> told = 0;
   peers_->serve([&](HostilePeer& peer) {
     be_a_peer(peer, [&] {
-      for (int i = 0; i < 1'000'000 && !peer.closed();) {
+      for (int i = 0; i < 1'000'000 && !peer.closed() && !ending_;) {
         v1::TunnelMessage message;
         message.mutable_holding()->set_full(i == 0);
         message.mutable_holding()->set_more(true);
