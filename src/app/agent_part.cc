@@ -182,6 +182,10 @@ void AgentPart::update_metrics() {
       static_cast<double>(pool.inflight));
   set("holdfast_agent_proxies_tracked", "Proxies that were heard from within their time.",
       static_cast<double>(pool.tracked));
+  const metrics::Description ignored{"holdfast_agent_proxies_ignored_total",
+                                     "Times a proxy was told of that is beyond what is kept."};
+  metrics.count(ignored, {{"why", "full"}}, pool.tracker.ignored_full);
+  metrics.count(ignored, {{"why", "bad"}}, pool.tracker.ignored_bad);
   set("holdfast_agent_connections", "Connections that run through its tunnels.",
       static_cast<double>(agent_->streams()));
   count_dials();
@@ -252,7 +256,10 @@ void AgentPart::count_dials() {
         stats.claims_refused);
   count("holdfast_agent_advised_total", "Times a proxy advised to move.", stats.advised);
   count("holdfast_agent_tunnels_drained_total", "Tunnels that ended in good order.", stats.drained);
-  count("holdfast_agent_tunnels_lost_total", "Tunnels that broke.", stats.lost);
+  for (const auto& [code, total] : stats.losses) {
+    metrics.count({"holdfast_agent_tunnels_lost_total", "Tunnels that broke, by how."},
+                  {{"code", code}}, total);
+  }
   count("holdfast_agent_recoveries_total", "Times there were enough tunnels again after a loss.",
         stats.recoveries);
   metrics.set({"holdfast_agent_last_recovery_seconds", "How long the last of these took."}, {},

@@ -77,6 +77,8 @@ tunnel::ProxyOptions proxy_options(const PartWorld& world, const ProxyPartOption
 ingress::IngressOptions ingress_options(const config::ProxySection& config) {
   ingress::IngressOptions made;
   made.max_connections = config.limits.connections;
+  // However many one client opens, there is room for others.
+  made.max_connections_per_address = std::max<uint64_t>(1, config.limits.connections / 4 * 3);
   made.reuse_port = config.reuse_port;
   return made;
 }

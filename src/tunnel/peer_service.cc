@@ -194,6 +194,7 @@ asio::awaitable<Status> PeerService::converse(Peer& peer) {
     if (shared_.parts.clock.now() - began > kLongLived) peer.backoff.reset();
     shared_.counts.peers_lost += 1;
     log::info("a peer's link is over", {{"peer", peer.name}, {"why", std::string(why.message())}});
+    shared_.note_end(link.who(), why);
   } else {
     shared_.counts.peer_dials_failed += 1;
   }
@@ -218,6 +219,7 @@ asio::awaitable<void> PeerService::serve(net::StreamSocket socket, Admission::St
     calling_.insert(&peer);
     const Status why = co_await peer.run();
     calling_.erase(&peer);
+    if (was_greeted) shared_.note_end(peer.who(), why);
     log::debug("a peer that called is gone",
                {{"peer", peer.name()}, {"why", std::string(why.message())}});
   }

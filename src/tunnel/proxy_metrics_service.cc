@@ -34,6 +34,8 @@ void ProxyMetrics::show_tunnels(const ProxyShared& shared) {
              shared.counts.tunnels_ended);
   count_each({"holdfast_tunnel_refused_total", "Tunnels refused after their hello."}, "code",
              shared.counts.refused_tunnels);
+  count_each({"holdfast_tunnel_broken_total", "Tunnels and links of peers that broke, by how."},
+             "code", shared.counts.broken);
   count({"holdfast_tunnel_invalidated_total", "Tunnels found silent."}, {}, stats.invalidated);
   count({"holdfast_tunnel_revived_total", "Silent tunnels heard from again."}, {}, stats.revived);
   count({"holdfast_tunnel_last_resort_total", "Streams that were tried on a silent tunnel."}, {},

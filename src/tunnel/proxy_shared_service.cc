@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "base/reason.h"
 #include "tunnel/secure_connection_service.h"
 
@@ -134,6 +135,15 @@ bool ProxyShared::may_log() {
   }
   log_lines += 1;
   return log_lines <= kLogLinesPerSecond;
+}
+
+void ProxyShared::note_end(const identity::Identity& who, const Status& why) {
+  const Reason reason = split_reason(why);
+  if (why.ok() || reason.code.empty()) return;
+  counts.broken[std::string(reason.code)] += 1;
+  if (may_log())
+    log::info("a tunnel broke",
+              {{"who", identity::to_string(who)}, {"why", reason.message}, {"code", reason.code}});
 }
 
 asio::awaitable<Status> ProxyShared::open_on(Link& link, StreamTarget target,

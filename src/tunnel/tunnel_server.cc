@@ -59,6 +59,7 @@ asio::awaitable<void> TunnelServer::shake_hands(net::StreamSocket socket, Admiss
   }
   all_.erase(&tunnel);
   welcomed_.erase(tunnel.id());
+  if (greeted) shared_.note_end(tunnel.who(), why);
   log::debug("a tunnel is over", {{"agent", tunnel.agent()}, {"why", std::string(why.message())}});
 }
 
