@@ -35,6 +35,9 @@ class CountedEnd final : public StreamEnd {
   void attached(Link& link, StreamId stream) override { end_->attached(link, stream); }
   Pulled pull(std::span<char> into) override { return end_->pull(into); }
   ssize_t push(std::string_view bytes) override { return end_->push(bytes); }
+  ssize_t push_parts(std::span<const std::string_view> parts) override {
+    return end_->push_parts(parts);
+  }
   void push_end() override { end_->push_end(); }
   void reset(ResetCode code, std::string_view why) override { end_->reset(code, why); }
 
