@@ -31,7 +31,9 @@ ssize_t StreamEnd::push_parts(std::span<const std::string_view> parts) {
   return all;
 }
 
-LinkBuffers::LinkBuffers() : in_(kBatchBytes), out_(kBatchBytes) {}
+LinkBuffers::LinkBuffers()
+    : in_(std::make_unique_for_overwrite<char[]>(kBatchBytes)),
+      out_(std::make_unique_for_overwrite<char[]>(kBatchBytes)) {}
 
 Link::State::State(Link& link, Parts parts, std::unique_ptr<SecureConnection> connection,
                    LinkOptions options)

@@ -67,17 +67,17 @@ class LinkOwner {
   virtual void on_goodbye(Link& link, std::string_view why) = 0;
 };
 
-// The bytes that links of one loop read into and write from.
+// The bytes that links of one loop read into and write from. They cost nothing until they are used.
 class LinkBuffers {
  public:
   static constexpr size_t kBatchBytes = 256 << 10;
   LinkBuffers();
-  std::span<char> in() { return in_; }
-  std::span<char> out() { return out_; }
+  std::span<char> in() { return {in_.get(), kBatchBytes}; }
+  std::span<char> out() { return {out_.get(), kBatchBytes}; }
   std::vector<Event>& events() { return events_; }
 
  private:
-  std::vector<char> in_, out_;
+  std::unique_ptr<char[]> in_, out_;
   std::vector<Event> events_;  // what the bytes in in_ mean
 };
 

@@ -1,6 +1,5 @@
 #include "tunnel/socket_end_service.h"
 
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -52,8 +51,6 @@ net::StreamSocket SocketEnd::release() {
 void SocketEnd::attached(Link& link, StreamId stream) {
   link_ = &link;
   stream_ = stream;
-  const int yes = 1;  // a unix socket has no such option, and no delay
-  (void)::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
 StreamEnd::Pulled SocketEnd::pull(std::span<char> into) {
@@ -117,6 +114,7 @@ ssize_t SocketEnd::pushed(ssize_t count, size_t wanted) {
 
 void SocketEnd::push_end() {
   peer_ended_ = true;
+  if (ended_) return;                  // both halves have: it is closed next, which says the same
   (void)::shutdown(socket_, SHUT_WR);  // it may be gone: then reading says so
 }
 

@@ -21,6 +21,7 @@ struct SocketEndOptions {
   OnEnded on_ended{};
 };
 
+// Whoever made the connection has set its options (TCP_NODELAY).
 class SocketEnd final : public StreamEnd {
  public:
   explicit SocketEnd(net::StreamSocket socket, SocketEndOptions options = {});
