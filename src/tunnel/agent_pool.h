@@ -48,6 +48,9 @@ class AgentPool {
   // The connection broke, or its keepalive did, in any phase.
   Actions on_lost(TunnelId tunnel, Time now);
   Actions on_advice(TunnelId tunnel, const MoveAdvice& advice, Time now);
+  // Its certificates are to be replaced: another tunnel, to the same proxy if need be, then it
+  // drains.
+  Actions on_renew(TunnelId tunnel, std::string_view why, Time now);
   // The proxy opens no more streams here; those that run finish.
   Actions on_goodbye(TunnelId tunnel, Time now);
   // After Drain or a goodbye: the last stream has ended and the connection is closed.
@@ -111,6 +114,8 @@ class AgentPool {
 
   // Closing (agent_pool_close.cc).
   void follow_advice(Time now, Actions& actions);
+  void withdraw(Tunnel& tunnel, Time now);
+  bool is_left_behind(const Tunnel& tunnel) const;
   void close_surplus(Time now, Actions& actions);
   void close_undesired(Time now, Actions& actions);
   void begin_drain(TunnelId id, std::string_view code, std::string why, Actions& actions);
