@@ -144,8 +144,9 @@ class AgentPool {
   std::map<std::string, int64_t, std::less<>> heartbeats_;  // of the last listing
   TunnelId last_id_ = 0;
   Time started_;
-  Time next_dial_;     // none before it
-  Time last_failure_;  // of a dial or a tunnel
+  Time next_dial_;         // none before it
+  bool in_crowd_ = false;  // and that only because others heard the same
+  Time last_failure_;      // of a dial or a tunnel
   bool has_failed_ = false;
   Time last_event_;  // a tunnel came, drained or went
   Time seen_topology_;

@@ -59,6 +59,19 @@ TEST_F(AgentPoolAdvice, TheNewTunnelIsMadeBeforeTheOldOneDrains) {
   EXPECT_THAT(rig_.proxies(), Not(Contains(left_)));
 }
 
+TEST_F(AgentPoolAdvice, WhoIsAdvisedDoesNotWaitForTheCrowdThatHeardOfTheDrain) {
+  start();
+  rig_.run(20s);
+  ProxyInfo draining = pool_proxy(left_);
+  draining.draining = true;
+  rig_.mention({draining, pool_proxy(spare_)});
+  ASSERT_TRUE(rig_.dials.empty());
+
+  advise(kDrain);
+
+  EXPECT_EQ(rig_.dials.size(), 1u);
+}
+
 TEST_F(AgentPoolAdvice, ADrainedTunnelIsGoneWhenItsLastStreamHasEnded) {
   start();
   advise(kDrain);

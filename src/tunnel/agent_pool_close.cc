@@ -28,6 +28,9 @@ Actions AgentPool::on_advice(TunnelId id, const MoveAdvice& advice, Time now) {
     tunnel->phase = Leaving;
     tunnel->since = now;
     tracker_.set_leaving(tunnel->proxy, true);
+    // The proxy spreads its advice itself. Who would wait for the crowd that has just heard of the
+    // drain would come together with those who are advised later.
+    if (std::exchange(in_crowd_, false)) next_dial_ = std::min(next_dial_, now);
   }
   return settle({}, now);
 }
