@@ -189,6 +189,7 @@ tunnel::ProxyService::Asks ProxyPart::asks() {
   asks.announce_draining = [this]() -> asio::awaitable<void> {
     co_await world_.announce_within(std::chrono::seconds(2));
   };
+  asks.ready = [this] { ingress_.open(); };
   asks.close_ingress = [this] { return close_ingress(); };
   return asks;
 }

@@ -70,7 +70,7 @@ inline constexpr auto kNodeKeys = std::to_array<Key>({
      .roles = kForAgent},
     {.path = "agent.limits.connections",
      .type = Type::Count,
-     .fallback = "16384",
+     .fallback = "4096",
      .doc = "Connections that an agent carries at once, over each tunnel and to each target; more "
             "are refused.",
      .assign = into<&Config::agent, &AgentSection::limits, &AgentLimits::connections>,

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/reason.h"
 #include "ingress/client_service.h"
 #include "ingress/public_client_service.h"
@@ -40,8 +41,8 @@ struct Listener {
   bool waits() const { return is_public || spec.kind == ListenerSpec::Kind::Sni; }
 };
 
-boost::system::error_code bind_and_listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint,
-                                          bool reuse_port) {
+boost::system::error_code bind_to(tcp::acceptor& acceptor, const tcp::endpoint& endpoint,
+                                  bool reuse_port) {
   boost::system::error_code error;
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
@@ -50,7 +51,6 @@ boost::system::error_code bind_and_listen(tcp::acceptor& acceptor, const tcp::en
     acceptor.set_option(ReusePort(true), error);
   }
   if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(kBacklog, error);
   if (!error) acceptor.non_blocking(true, error);
   return error;
 }
@@ -78,6 +78,7 @@ struct IngressService::State {
         tasks(shared.parts.loop) {}
 
   Result<std::string> start(const std::string& address, ListenerSpec spec, bool is_public);
+  void open(Listener& listener);
   asio::awaitable<void> accept(Listener& listener);
   asio::awaitable<void> show_gauges();
   void take(Listener& listener, tcp::socket socket, const tcp::endpoint& peer);
@@ -90,6 +91,7 @@ struct IngressService::State {
   Slot::Limits late_limits;       // of those that came after stop_listening()
   std::list<Listener> listeners;  // those that are closed, too: their clients read the spec
   bool is_late = false;           // no new clients are taken
+  bool is_open = false;
   bool stopping = false;
   net::TaskGroup tasks;
 };
@@ -104,7 +106,7 @@ Result<std::string> IngressService::State::start(const std::string& address, Lis
   endpoint.resize(parsed.endpoint.size());
   std::memcpy(endpoint.data(), parsed.endpoint.data(), parsed.endpoint.size());
   tcp::acceptor acceptor(shared.parts.loop);
-  const auto failed = bind_and_listen(acceptor, endpoint, shared.options.reuse_port);
+  const auto failed = bind_to(acceptor, endpoint, shared.options.reuse_port);
   if (failed) {
     return coded(absl::StatusCode::kUnavailable, "HF1106",
                  fmt::format("cannot listen on {}: {}", address, failed.message()));
@@ -114,8 +116,16 @@ Result<std::string> IngressService::State::start(const std::string& address, Lis
   if (listeners.empty()) tasks.spawn(show_gauges());
   listeners.push_back(
       {.acceptor = std::move(acceptor), .spec = std::move(spec), .is_public = is_public});
-  tasks.spawn(accept(listeners.back()));
+  if (is_open) open(listeners.back());
   return bound;
+}
+
+void IngressService::State::open(Listener& listener) {
+  if (!listener.acceptor.is_open()) return;  // it stopped listening before it began
+  boost::system::error_code error;
+  listener.acceptor.listen(kBacklog, error);
+  if (!error) return tasks.spawn(accept(listener));
+  log::error("clients cannot come", {{"listener", listener.kind()}, {"why", error.message()}});
 }
 
 asio::awaitable<void> IngressService::State::accept(Listener& listener) {
@@ -190,6 +200,11 @@ Result<std::string> IngressService::listen(const ListenerSpec& spec) {
 
 Result<std::string> IngressService::listen_public(const std::string& address) {
   return state_->start(address, {}, true);
+}
+
+void IngressService::open() {
+  if (std::exchange(state_->is_open, true)) return;
+  for (Listener& listener : state_->listeners) state_->open(listener);
 }
 
 Status IngressService::set_identity(const std::string& certificate_chain_pem,

@@ -53,10 +53,13 @@ class IngressService {
   // Requires: stop() has completed, or it never listened.
   ~IngressService();
 
-  // Each returns the address it listens on, with the port it got. kInvalidArgument, or kUnavailable
-  // HF1106 if it cannot be had.
+  // Each returns the address it listens on, with the port it got; connections are taken from open()
+  // on, and refused before. kInvalidArgument, or kUnavailable HF1106 if it cannot be had.
   Result<std::string> listen(const ListenerSpec& spec);
   Result<std::string> listen_public(const std::string& address);
+
+  // Not after stop_listening().
+  void open();
 
   // Of the public port, for connections from now on; until then they are refused.
   // kInvalidArgument, and no change, if it does not fit.

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/reason.h"
 #include "tunnel/agent_pool_codec.h"
+#include "tunnel/exposed_facts.h"
 #include "tunnel/frame.h"
 
 namespace holdfast::tunnel {
@@ -14,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxReasonBytes = 200;
 // Of a message, for what is around the list: the name, the version and the zone of a hello.
-constexpr size_t kMaxExposedBytes = kMaxMessageBytes - 2'048;
+constexpr size_t kMaxBytes = kMaxMessageBytes - 2'048;
 
 std::string cut(const std::string& text) {
   if (text.size() <= kMaxReasonBytes && !first_invalid_utf8(text)) return text;
@@ -59,14 +61,14 @@ Result<v1::Exposed> fitting(v1::Exposed exposed) {
   for (v1::ExposedService& service : *exposed.mutable_services()) {
     service.set_reason(cut(service.reason()));
   }
-  if (exposed.ByteSizeLong() <= kMaxExposedBytes) return exposed;
+  if (const Status fits = check_exposed(exposed); !fits.ok()) {
+    return coded(absl::StatusCode::kInvalidArgument, "HF2121",
+                 fmt::format("{}; name fewer, or shorter", split_reason(fits).message));
+  }
+  if (exposed.ByteSizeLong() <= kMaxBytes) return exposed;
   for (v1::ExposedService& service : *exposed.mutable_services()) service.clear_reason();
-  if (exposed.ByteSizeLong() <= kMaxExposedBytes) return exposed;
-  return coded(absl::StatusCode::kInvalidArgument, "HF2121",
-               fmt::format("the names of {} services and {} labels are {} bytes, more than the {} "
-                           "that fit into one message; name fewer, or shorter",
-                           exposed.services_size(), exposed.labels_size(), exposed.ByteSizeLong(),
-                           kMaxExposedBytes));
+  HF_CHECK(exposed.ByteSizeLong() <= kMaxBytes, "what may be exposed fits into a message");
+  return exposed;
 }
 
 }  // namespace holdfast::tunnel

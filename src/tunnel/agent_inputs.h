@@ -27,7 +27,7 @@ MoveAdvice to_advice(const v1::Advice& advice);
 bool is_reason_code(std::string_view code);
 
 // What fits into a message of a tunnel: the reasons of services that are not healthy are cut, or
-// left out, until it does. kInvalidArgument HF2121 if it does not fit without them either.
+// left out, until it does. kInvalidArgument HF2121 if proxies would refuse it (exposed_facts.h).
 Result<v1::Exposed> fitting(v1::Exposed exposed);
 
 }  // namespace holdfast::tunnel

@@ -48,6 +48,9 @@ class AgentPool {
   // The connection broke, or its keepalive did, in any phase.
   Actions on_lost(TunnelId tunnel, Time now);
   Actions on_advice(TunnelId tunnel, const MoveAdvice& advice, Time now);
+  // Its certificates are to be replaced: another tunnel, to the same proxy if need be, then it
+  // drains.
+  Actions on_renew(TunnelId tunnel, std::string_view why, Time now);
   // The proxy opens no more streams here; those that run finish.
   Actions on_goodbye(TunnelId tunnel, Time now);
   // After Drain or a goodbye: the last stream has ended and the connection is closed.
@@ -111,6 +114,8 @@ class AgentPool {
 
   // Closing (agent_pool_close.cc).
   void follow_advice(Time now, Actions& actions);
+  void withdraw(Tunnel& tunnel, Time now);
+  bool is_left_behind(const Tunnel& tunnel) const;
   void close_surplus(Time now, Actions& actions);
   void close_undesired(Time now, Actions& actions);
   void begin_drain(TunnelId id, std::string_view code, std::string why, Actions& actions);
@@ -139,8 +144,9 @@ class AgentPool {
   std::map<std::string, int64_t, std::less<>> heartbeats_;  // of the last listing
   TunnelId last_id_ = 0;
   Time started_;
-  Time next_dial_;     // none before it
-  Time last_failure_;  // of a dial or a tunnel
+  Time next_dial_;         // none before it
+  bool in_crowd_ = false;  // and that only because others heard the same
+  Time last_failure_;      // of a dial or a tunnel
   bool has_failed_ = false;
   Time last_event_;  // a tunnel came, drained or went
   Time seen_topology_;

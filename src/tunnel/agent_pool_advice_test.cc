@@ -59,6 +59,19 @@ TEST_F(AgentPoolAdvice, TheNewTunnelIsMadeBeforeTheOldOneDrains) {
   EXPECT_THAT(rig_.proxies(), Not(Contains(left_)));
 }
 
+TEST_F(AgentPoolAdvice, WhoIsAdvisedDoesNotWaitForTheCrowdThatHeardOfTheDrain) {
+  start();
+  rig_.run(20s);
+  ProxyInfo draining = pool_proxy(left_);
+  draining.draining = true;
+  rig_.mention({draining, pool_proxy(spare_)});
+  ASSERT_TRUE(rig_.dials.empty());
+
+  advise(kDrain);
+
+  EXPECT_EQ(rig_.dials.size(), 1u);
+}
+
 TEST_F(AgentPoolAdvice, ADrainedTunnelIsGoneWhenItsLastStreamHasEnded) {
   start();
   advise(kDrain);
@@ -84,6 +97,60 @@ TEST_F(AgentPoolAdvice, ItStaysIfThereIsNobodyElse) {
   EXPECT_TRUE(rig_.dials.empty());
   EXPECT_THAT(rig_.proxies(), ElementsAre("a", "b"));
   EXPECT_EQ(rig_.pool.describe(rig_.now).stats.advice_withdrawn, 1u);
+}
+
+TEST_F(AgentPoolAdvice, WithAnotherTunnelAndNowhereToGoItLeavesAProxyThatDrains) {
+  rig_.mention({pool_proxy("a"), pool_proxy("b")});
+  rig_.connect_all();
+  left_ = "a";
+  ProxyInfo draining = pool_proxy("a");
+  draining.draining = true;
+  rig_.mention({draining, pool_proxy("b")});
+  EXPECT_TRUE(rig_.drains.empty()) << "not before it is advised";
+
+  advise(kDrain);
+
+  EXPECT_EQ(rig_.drains.size(), 1u);
+  EXPECT_THAT(rig_.proxies(), ElementsAre("b"));
+}
+
+TEST_F(AgentPoolAdvice, ATunnelIsRenewedToTheSameProxyIfThereIsNoOther) {
+  rig_.mention({pool_proxy("a")});
+  rig_.connect_all();
+  const TunnelId old = rig_.tunnel_to("a");
+
+  rig_.take(rig_.pool.on_renew(old, "its certificate ends", rig_.now));
+  EXPECT_TRUE(rig_.drains.empty());
+  EXPECT_THAT(rig_.proxies(), ElementsAre("a")) << "in use until there is another";
+  rig_.succeed(rig_.next_dial(), pool_proxy("a"));
+
+  ASSERT_EQ(rig_.drains.size(), 1u);
+  EXPECT_EQ(rig_.drains[0].tunnel, old);
+  EXPECT_EQ(rig_.drains[0].code, "HF2143");
+  EXPECT_THAT(rig_.proxies(), ElementsAre("a"));
+  rig_.take(rig_.pool.on_drained(old, rig_.now));
+  EXPECT_EQ(rig_.pool.describe(rig_.now).tunnels.size(), 1u);
+  EXPECT_EQ(rig_.pool.tracker().inflight(), 0u);
+}
+
+TEST_F(AgentPoolAdvice, ARenewalThatLeadsToNothingLeavesTheTunnelInUse) {
+  rig_.mention({pool_proxy("a")});
+  rig_.connect_all();
+  const TunnelId old = rig_.tunnel_to("a");
+
+  rig_.take(rig_.pool.on_renew(old, "its certificate ends", rig_.now));
+  for (const Time end = rig_.now + 5min; rig_.now < end;) {
+    rig_.mention({pool_proxy("a")});
+    while (!rig_.dials.empty()) {
+      rig_.take(rig_.pool.on_failed(rig_.next_dial().tunnel, rig_.now));
+    }
+    rig_.run(1s);
+    EXPECT_THAT(rig_.proxies(), ElementsAre("a"));
+  }
+
+  EXPECT_TRUE(rig_.drains.empty());
+  EXPECT_GE(rig_.pool.describe(rig_.now).stats.advice_withdrawn, 1u);
+  EXPECT_TRUE(rig_.pool.tracker().is_claimed("a"));
 }
 
 TEST_F(AgentPoolAdvice, ItStaysWhileTheOthersDoNotAnswerAndMovesWhenOneDoes) {

@@ -28,6 +28,9 @@ Actions AgentPool::on_advice(TunnelId id, const MoveAdvice& advice, Time now) {
     tunnel->phase = Leaving;
     tunnel->since = now;
     tracker_.set_leaving(tunnel->proxy, true);
+    // The proxy spreads its advice itself. Who would wait for the crowd that has just heard of the
+    // drain would come together with those who are advised later.
+    if (std::exchange(in_crowd_, false)) next_dial_ = std::min(next_dial_, now);
   }
   return settle({}, now);
 }
@@ -38,13 +41,10 @@ void AgentPool::follow_advice(Time now, Actions& actions) {
   const bool is_enough = is_enough_without_leaving();
   for (auto& [id, tunnel] : tunnels_) {
     if (tunnel.phase != Leaving) continue;
-    if (is_enough) {
+    if (is_enough || is_left_behind(tunnel)) {
       done.push_back(id);
     } else if (now >= tunnel.deadline) {
-      stats_.advice_withdrawn += 1;
-      tracker_.set_leaving(tunnel.proxy, false);
-      tunnel.phase = Connected;
-      tunnel.since = now;
+      withdraw(tunnel, now);
     }
   }
   for (const TunnelId id : done) {
@@ -52,6 +52,41 @@ void AgentPool::follow_advice(Time now, Actions& actions) {
     stats_.drained_advised += 1;
     begin_drain(id, std::string(tunnel.advice_code), tunnel.advice, actions);
   }
+}
+
+// A renewal that led to nothing is given up only if its place was not taken meanwhile.
+void AgentPool::withdraw(Tunnel& tunnel, Time now) {
+  if (!tunnel.lease.is_held()) {
+    tunnel.deadline = now + options_.advice_patience;
+    std::optional<Lease> lease = tracker_.try_lease();
+    if (!lease || !lease->claim(tunnel.proxy)) return;
+    tunnel.lease = std::move(*lease);
+  }
+  stats_.advice_withdrawn += 1;
+  tracker_.set_leaving(tunnel.proxy, false);
+  tunnel.phase = Connected;
+  tunnel.since = now;
+}
+
+// Its claim is given back at once: the new tunnel may well be to the same proxy.
+Actions AgentPool::on_renew(TunnelId id, std::string_view why, Time now) {
+  if (Tunnel* const tunnel = find(id, {Connected})) {
+    stats_.renewed += 1;
+    tunnel->phase = Leaving;
+    tunnel->since = now;
+    tunnel->deadline = now + options_.advice_patience;
+    tunnel->advice_code = kRenewed;
+    tunnel->advice = why;
+    tunnel->lease.release();
+  }
+  return settle({}, now);
+}
+
+// Its proxy drains, all others are had already: it would wait for us in vain.
+bool AgentPool::is_left_behind(const Tunnel& tunnel) const {
+  const auto proxy = tracker_.tracked().find(tunnel.proxy);
+  return proxy != tracker_.tracked().end() && proxy->second.info.draining && counting() > 0 &&
+         counting() >= tracker_.desired_count();
 }
 
 bool AgentPool::is_enough_without_leaving() const {

@@ -127,6 +127,7 @@ std::map<std::string, size_t> AgentPool::zone_loads() const {
 }
 
 void AgentPool::wait_after_failure(Time now) {
+  in_crowd_ = false;
   has_failed_ = true;
   last_failure_ = now;
   next_dial_ = std::max(next_dial_, now + backoff(now));
@@ -137,7 +138,8 @@ void AgentPool::wait_after_failure(Time now) {
 void AgentPool::wait_in_crowd(Time now) {
   if (next_dial_ > now) return;
   const Duration wait = rng_.below(options_.spread);
-  next_dial_ = now + (rounds_failed(now) > 1 ? std::max(wait, backoff(now)) : wait);
+  in_crowd_ = rounds_failed(now) <= 1;
+  next_dial_ = now + (in_crowd_ ? wait : std::max(wait, backoff(now)));
 }
 
 // As long as there is somebody who has not failed lately, none.

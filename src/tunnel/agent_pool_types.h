@@ -136,7 +136,8 @@ struct PoolStats {
   uint64_t lost = 0;
   uint64_t advised = 0;
   uint64_t advice_withdrawn = 0;  // nothing better was found
-  uint64_t drained_advised = 0;   // drains begun, by reason
+  uint64_t renewed = 0;
+  uint64_t drained_advised = 0;  // drains begun, by reason
   uint64_t drained_surplus = 0;
   uint64_t drained_expired = 0;
   uint64_t overdue_dials = 0;  // nobody told how they ended
@@ -155,6 +156,7 @@ inline constexpr std::string_view kSurplus = "HF2136";
 inline constexpr std::string_view kUndesired = "HF2137";
 inline constexpr std::string_view kAgentStops = "HF2138";
 inline constexpr std::string_view kNoOutcome = "HF2139";
+inline constexpr std::string_view kRenewed = "HF2143";
 
 struct PoolView {
   std::vector<TunnelView> tunnels;  // by id

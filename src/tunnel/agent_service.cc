@@ -11,8 +11,11 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/rng.h"
 #include "resource/proto_time.h"
 #include "tunnel/agent_pool_codec.h"
+#include "tunnel/greeting.h"
+#include "tunnel/renewal.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -55,7 +58,11 @@ Result<AgentService::Held> AgentService::check(const AgentIdentity& identity) {
            .server_name = std::string(identity::kProxyServerName)}));
   identity::Trust trust;
   TRY_OK(trust.set(who.cluster, identity.ca_pem));
-  return Held{.who = std::move(who), .ca_pem = identity.ca_pem, .context = std::move(context)};
+  TRY(const identity::Validity validity, identity::validity_of(identity.certificate_pem));
+  return Held{.who = std::move(who),
+              .ca_pem = identity.ca_pem,
+              .context = std::move(context),
+              .validity = validity};
 }
 
 Result<std::unique_ptr<AgentService>> AgentService::make(const asio::any_io_executor& loop,
@@ -75,6 +82,7 @@ AgentService::AgentService(const asio::any_io_executor& loop, const Clock& clock
       boot_(static_cast<uint64_t>(clock.wall_now().time_since_epoch().count())),
       forward_(loop, options_.forward),
       pool_(with_zone(options_.pool, held_.who.zone), options_.seed, clock.now()),
+      renewal_part_(static_cast<double>(Rng(options_.seed).below(1'000)) / 1'000),
       timer_(loop),
       ended_(loop),
       tasks_(loop) {
@@ -157,6 +165,7 @@ bool AgentService::serving() const {
 asio::awaitable<void> AgentService::tick() {
   while (!closing_) {
     take_round_trips();
+    renew_tunnels();
     perform(pool_.on_tick(clock_.now()));
     Duration wait = kLookAgain;
     if (const auto due = pool_.next_deadline()) wait = std::min(wait, *due - clock_.now());
@@ -177,6 +186,19 @@ void AgentService::take_round_trips() {
   if (!actions.empty()) perform(actions);
 }
 
+void AgentService::renew_tunnels() {
+  const identity::Validity& held = held_.validity;
+  const Duration lead = renewal_lead(held.not_after - held.not_before, renewal_part_);
+  std::vector<TunnelId> due;
+  for (const auto& [id, tunnel] : tunnels_) {
+    if (!tunnel->is_connected() || tunnel->is_draining()) continue;
+    if (is_renewal_due(tunnel->life(), held.not_after, lead, clock_.wall_now())) due.push_back(id);
+  }
+  for (const TunnelId id : due) {
+    perform(pool_.on_renew(id, "its certificates near their end", clock_.now()));
+  }
+}
+
 void AgentService::perform(const Actions& actions) {
   for (const Action& action : actions) {
     std::visit([this](const auto& one) { carry_out(one); }, action);
@@ -190,14 +212,18 @@ void AgentService::carry_out(const Dial& dial) {
   LinkOptions link = options_.link;
   link.session.keepalive = pool_.settings().keepalive;
   link.session.misses = pool_.settings().keepalive_misses;
-  tunnels_[dial.tunnel] = std::make_unique<AgentTunnel>(
-      AgentTunnel::Parts{.loop = loop_,
-                         .clock = clock_,
-                         .trust = trust_,
-                         .buffers = buffers_,
-                         .forward = forward_},
-      hooks(dial.tunnel),
-      AgentTunnel::Plan{.dial = dial, .context = held_.context, .hello = hello(), .link = link});
+  tunnels_[dial.tunnel] =
+      std::make_unique<AgentTunnel>(AgentTunnel::Parts{.loop = loop_,
+                                                       .clock = clock_,
+                                                       .trust = trust_,
+                                                       .buffers = buffers_,
+                                                       .forward = forward_},
+                                    hooks(dial.tunnel),
+                                    AgentTunnel::Plan{.dial = dial,
+                                                      .context = held_.context,
+                                                      .hello = hello(),
+                                                      .link = link,
+                                                      .expires = held_.validity.not_after});
   tasks_.spawn(live(dial.tunnel));
 }
 
@@ -234,7 +260,11 @@ AgentTunnel::Hooks AgentService::hooks(TunnelId id) {
   hooks.advice = [this, id](const v1::Advice& advice) {
     const MoveAdvice move = to_advice(advice);
     journal_.advised(tunnels_.at(id)->proxy(), move);
-    if (!stopping_) perform(pool_.on_advice(id, move, clock_.now()));
+    if (stopping_) return;
+    // Elsewhere our certificate would not be a newer one: the same proxy will do.
+    const bool expired = move.code == kCertificateExpired;
+    perform(expired ? pool_.on_renew(id, move.reason, clock_.now())
+                    : pool_.on_advice(id, move, clock_.now()));
   };
   hooks.goodbye = [this, id](std::string_view why) {
     journal_.drains(tunnels_.at(id)->proxy(), "", why);

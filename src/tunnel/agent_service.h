@@ -62,7 +62,8 @@ class AgentService {
 
   // What it works with; each may be given at any time, before start() too, and counts from then on.
   //
-  // For tunnels made from here on. kInvalidArgument, and no change, as for make(), or if it is
+  // For tunnels made from here on; those of the old one are made anew before its end.
+  // kInvalidArgument, and no change, as for make(), or if it is
   // another agent's.
   Status set_identity(const AgentIdentity& identity);
   // For streams from here on.
@@ -108,6 +109,7 @@ class AgentService {
     identity::Identity who;
     std::string ca_pem;
     std::shared_ptr<const net::TlsContext> context;
+    identity::Validity validity;
   };
   using Input = std::function<Actions(Time now)>;
 
@@ -128,6 +130,7 @@ class AgentService {
   asio::awaitable<void> live(TunnelId id);
   void take_end(TunnelId id, const TunnelEnd& end);
   void take_round_trips();
+  void renew_tunnels();
   void report();
   bool serving() const;
   WallTime wall(Time time) const;
@@ -145,6 +148,7 @@ class AgentService {
   v1::Exposed exposed_;
   std::function<void()> changed_;
   std::string announced_;  // the tunnels as changed_ was last called for
+  double renewal_part_;    // of the spread
   bool started_ = false;
   bool stopping_ = false;
   bool closing_ = false;

@@ -110,6 +110,11 @@ void AgentTunnel::drain(std::string_view why) {
   link_->say_goodbye(why);
 }
 
+TunnelLife AgentTunnel::life() const {
+  return {
+      .since = since_, .own_expires = plan_.expires, .peer_expires = link_->connection().expires};
+}
+
 void AgentTunnel::close(const Status& why) {
   if (!closed_) closed_ = why;
   if (link_) link_->close(why);

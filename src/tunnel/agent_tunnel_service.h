@@ -22,6 +22,7 @@
 #include "tunnel/agent_pool_types.h"
 #include "tunnel/forward_service.h"
 #include "tunnel/link_service.h"
+#include "tunnel/renewal.h"
 #include "tunnel/secure_connection_service.h"
 
 namespace holdfast::tunnel {
@@ -57,6 +58,7 @@ class AgentTunnel final : public LinkOwner {
     std::shared_ptr<const net::TlsContext> context;
     v1::TunnelHello hello;
     LinkOptions link;
+    WallTime expires{};  // our certificate does
   };
   AgentTunnel(Parts parts, Hooks hooks, Plan plan);
   ~AgentTunnel() override;
@@ -77,6 +79,7 @@ class AgentTunnel final : public LinkOwner {
   bool is_closed() const { return closed_.has_value(); }  // by close()
   WallTime since() const { return since_; }               // connected
   // Requires: connected.
+  TunnelLife life() const;
   const Session& session() const { return link_->session(); }
   // What its session counted; nothing if it never had one.
   SessionStats session_stats() const { return link_ ? session().stats() : SessionStats{}; }

@@ -26,7 +26,7 @@ CallingPeer::CallingPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> 
              .clock = shared.parts.clock,
              .buffers = shared.parts.buffers,
              .owner = *this},
-            std::move(connection), shared.link_options(Side::Acceptor)) {}
+            std::move(connection), shared.peer_link_options(Side::Acceptor)) {}
 
 asio::awaitable<Status> CallingPeer::run() {
   Status why = co_await link_.run();
@@ -62,9 +62,8 @@ void CallingPeer::on_tick(Time now) {
 }
 
 Status CallingPeer::judge(std::string_view payload) const {
-  const GreetingRules rules = shared_.rules(identity::Role::Proxy);
-  TRY_OK(check_caller(who_, rules));
-  TRY_OK(read_hello(payload, who_, rules).status());
+  TRY_OK(check_caller(who_, shared_.rules(identity::Role::Proxy)));
+  TRY_OK(read_hello(payload, who_).status());
   if (who_.name == shared_.options.name) {
     return coded(absl::StatusCode::kPermissionDenied, "HF2115",
                  fmt::format("another proxy is called {}, too", who_.name));

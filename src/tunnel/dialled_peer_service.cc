@@ -20,7 +20,7 @@ DialledPeer::DialledPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> 
              .clock = shared.parts.clock,
              .buffers = shared.parts.buffers,
              .owner = *this},
-            std::move(connection), shared.link_options(Side::Opener)) {}
+            std::move(connection), shared.peer_link_options(Side::Opener)) {}
 
 asio::awaitable<Status> DialledPeer::run() {
   v1::TunnelMessage message;
@@ -81,8 +81,9 @@ Status DialledPeer::on_message(Link& /*link*/, std::string_view payload) {
   }
   if (!welcomed_) return take_first(message);
   if (message.has_advice()) on_said_(true);
-  if (message.has_holding() && linked_) return shared_.peers.holding(who_.name, message.holding());
-  return absl::OkStatus();
+  if (!message.has_holding() || !linked_) return absl::OkStatus();
+  shared_.news_of_peers();
+  return shared_.peers.holding(who_.name, message.holding());
 }
 
 Status DialledPeer::take_first(const v1::TunnelMessage& message) {

@@ -70,7 +70,8 @@ std::vector<DrainStep> DrainPlan::on_tick(const DrainLoad& load, Time now) {
   const bool was_waiting = phase_ == DrainPhase::Waiting;
   if (phase_ == DrainPhase::Advising || phase_ == DrainPhase::Waiting) advise(steps, now);
   looked_again_ = was_waiting;
-  move_is_over_ = phase_ == DrainPhase::Waiting && now >= advice_ended_ + options_.move_within;
+  alone_ = load.alone;
+  move_is_over_ = phase_ == DrainPhase::Waiting && now >= moved_by();
   const bool cut = hurried_ || now >= deadline_;
   if (cut || (was_waiting && is_over(load))) {
     steps.emplace_back(CloseAll{.in_time = load.streams == 0});
@@ -110,6 +111,11 @@ bool DrainPlan::is_over(const DrainLoad& load) const {
   return load.streams == 0 && (load.tunnels == 0 || move_is_over_);
 }
 
+Time DrainPlan::moved_by() const {
+  const Duration alone = std::min(options_.alone_within, options_.move_within);
+  return advice_ended_ + (alone_ ? alone : options_.move_within);
+}
+
 std::optional<Time> DrainPlan::next_deadline() const {
   if (phase_ == DrainPhase::Running || phase_ == DrainPhase::Closed) return std::nullopt;
   Time next = deadline_;
@@ -121,7 +127,7 @@ std::optional<Time> DrainPlan::next_deadline() const {
     next = std::min(next, advice_ended_ + kLookAgain);
   }
   if (phase_ == DrainPhase::Waiting && !move_is_over_) {
-    next = std::min(next, advice_ended_ + options_.move_within);
+    next = std::min(next, moved_by());
   }
   return hurried_ ? began_ : next;
 }

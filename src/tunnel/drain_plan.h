@@ -28,6 +28,8 @@ struct DrainOptions {
   uint32_t advise_per_second = 50;                 // and no faster than this, if the deadline lets
   // Agents with no stream that have nowhere to go are not waited for longer than this.
   Duration move_within = std::chrono::seconds(20);
+  // The same when no other proxy is known that they could go to.
+  Duration alone_within = std::chrono::seconds(2);
 };
 
 enum class DrainPhase : uint8_t { Running, Deregistering, Advising, Waiting, Closed };
@@ -49,6 +51,7 @@ using DrainStep = std::variant<Deregister, TellOthers, AdviseTunnel, StopListeni
 struct DrainLoad {
   uint64_t streams = 0;
   uint64_t tunnels = 0;
+  bool alone = false;  // no other proxy is known that takes tunnels
 };
 
 class DrainPlan {
@@ -79,6 +82,7 @@ class DrainPlan {
   void deregister(std::vector<DrainStep>& steps, Time now);
   void advise(std::vector<DrainStep>& steps, Time now);
   bool is_over(const DrainLoad& load) const;
+  Time moved_by() const;
 
   DrainOptions options_;
   AdviceSchedule advice_;
@@ -91,6 +95,7 @@ class DrainPlan {
   Time deadline_{};
   Time advice_ended_{};
   bool looked_again_ = false;  // at the load, since listening stopped
+  bool alone_ = false;
   bool move_is_over_ = false;  // those that could move had their time
   size_t advised_ = 0;
 };

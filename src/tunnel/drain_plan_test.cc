@@ -111,7 +111,7 @@ TEST_F(DrainPlanTest, AdvisesAllBeforeItWaits) {
 
   ASSERT_EQ(done.size(), 2U + 30 + 1);
   EXPECT_EQ(done.back().step, "stop listening");
-  EXPECT_LE(done.back().after, 10s);
+  EXPECT_LE(done.back().after, 2s);
   EXPECT_EQ(plan_.phase(), DrainPhase::Waiting);
   for (const Done& one : advice(done)) EXPECT_EQ(one.closes_in, 5min - one.after);
 }
@@ -193,6 +193,23 @@ TEST_F(DrainPlanTest, AgentsWithNowhereToGoAreNotAwaitedForLong) {
   EXPECT_EQ(done.back().step, "close");
   EXPECT_LE(done.back().after, 30s);
   EXPECT_GE(done.back().after, 20s);
+}
+
+TEST_F(DrainPlanTest, WithNoOtherProxyItIsOverSoon) {
+  plan_.begin(tunnels(1), now_);
+  plan_.deregistered();
+  const std::vector<Done> done = run({.streams = 0, .tunnels = 1, .alone = true});
+  EXPECT_EQ(done.back().step, "close");
+  EXPECT_LE(done.back().after, 5s);
+}
+
+TEST_F(DrainPlanTest, WithNoOtherProxyRunningStreamsStillFinish) {
+  plan_.begin(tunnels(1), now_);
+  plan_.deregistered();
+  EXPECT_EQ(run({.streams = 1, .tunnels = 1, .alone = true}, 1min).back().step, "stop listening");
+  now_ = began_ + 1min;
+  EXPECT_EQ(run({.streams = 0, .tunnels = 1, .alone = true}).back().step, "close");
+  EXPECT_EQ(now_, began_ + 1min);
 }
 
 TEST_F(DrainPlanTest, TheDeadlineClosesWhatIsLeft) {

@@ -71,7 +71,8 @@ asio::awaitable<void> DrainService::stop() {
 DrainLoad DrainService::load() const {
   const ProxyShared& shared = parts_.shared;
   return {.streams = shared.streams + shared.dialing + (closing_ingress_ ? 1 : 0),
-          .tunnels = shared.table.tunnel_count()};
+          .tunnels = shared.table.tunnel_count(),
+          .alone = shared.is_alone()};
 }
 
 asio::awaitable<void> DrainService::run() {

@@ -1,46 +1,58 @@
 #include "tunnel/exposed_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/reason.h"
+#include "resource/text_rules.h"
 
 namespace holdfast::tunnel {
 
 namespace {
 
-// Takes texts as long as they fit.
-class Room {
- public:
-  bool take(size_t bytes) {
-    if (bytes > kMaxExposedBytes - used_) return false;
-    used_ += bytes;
-    return true;
-  }
-
- private:
-  size_t used_ = 0;
-};
-
-bool fits(const std::string& text) {
-  return text.size() <= kMaxExposedText;
+Status too_much(std::string_view what) {
+  return coded(absl::StatusCode::kResourceExhausted, "HF2109", what);
 }
 
 }  // namespace
 
+Status check_exposed(const v1::Exposed& exposed) {
+  if (static_cast<size_t>(exposed.services_size()) > kMaxExposedServices) {
+    return too_much(fmt::format("it exposes {} services, of {} at most", exposed.services_size(),
+                                kMaxExposedServices));
+  }
+  if (exposed.labels().size() > kMaxExposedLabels) {
+    return too_much(
+        fmt::format("it has {} labels, of {} at most", exposed.labels_size(), kMaxExposedLabels));
+  }
+  size_t bytes = 0;
+  bool is_long = false;
+  for (const v1::ExposedService& service : exposed.services()) {
+    bytes += service.service().size();
+    is_long = is_long || service.service().size() > resource::kMaxNameBytes ||
+              service.reason().size() > kMaxExposedReason;
+  }
+  for (const auto& [name, value] : exposed.labels()) {
+    bytes += name.size() + value.size();
+    is_long = is_long || name.size() > kMaxExposedText || value.size() > kMaxExposedText;
+  }
+  if (is_long) return too_much("a name, label or reason is too long");
+  if (bytes > kMaxExposedBytes) {
+    return too_much(
+        fmt::format("the names of its services and its labels are {} bytes, of {} at most", bytes,
+                    kMaxExposedBytes));
+  }
+  return absl::OkStatus();
+}
+
 route::AgentFacts facts_of(const CertifiedAgent& identity, const v1::Exposed& exposed) {
   route::AgentFacts facts{.name = identity.name, .zone = identity.zone};
-  Room room;
   for (const v1::ExposedService& service : exposed.services()) {
-    if (facts.healthy.size() == kMaxExposedServices) break;
-    if (!service.healthy() || !fits(service.service())) continue;
-    if (room.take(service.service().size())) facts.healthy.push_back(service.service());
+    if (service.healthy()) facts.healthy.push_back(service.service());
   }
   std::ranges::sort(facts.healthy);
-  // In order of name, so that every proxy leaves out the same ones.
-  const route::Labels labels(exposed.labels().begin(), exposed.labels().end());
-  for (const auto& [name, value] : labels) {
-    if (facts.labels.size() == kMaxExposedLabels) break;
-    if (!fits(name) || !fits(value)) continue;
-    if (room.take(name.size() + value.size())) facts.labels.emplace(name, value);
-  }
+  facts.labels.insert(exposed.labels().begin(), exposed.labels().end());
   return facts;
 }
 

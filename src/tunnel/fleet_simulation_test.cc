@@ -405,8 +405,9 @@ TEST(FleetSimulation, ARollingRestartOfAThousandAgentsLosesNothing) {
   EXPECT_EQ(stats.lost, 0U);
   EXPECT_EQ(stats.unreachable, 0U);
   EXPECT_GE(stats.advised, kMany);
-  // Advice keeps to its rate; agents follow it a moment later, some of them in the same second.
-  EXPECT_LE(peak, 2 * thousand().drain.advise_per_second);
+  // Advice keeps to its rate, but for what a late tick makes up for: a tenth of a second's. Agents
+  // follow it at once, some of them in the same second.
+  EXPECT_LE(peak, thousand().drain.advise_per_second * 6 / 5);
   EXPECT_LT(checks.longest_without(), 5s);
 }
 

@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/bytes.h"
 #include "base/reason.h"
 #include "resource/proto_time.h"
-#include "resource/text_rules.h"
+#include "tunnel/exposed_facts.h"
 
 namespace holdfast::tunnel {
 namespace {
 
 constexpr size_t kLongestCode = 16;
-
-Status too_much(std::string_view what) {
-  return coded(absl::StatusCode::kResourceExhausted, "HF2109", what);
-}
+constexpr size_t kMaxVersionBytes = 1'024;
 
 }  // namespace
 
@@ -27,31 +22,7 @@ Status check_caller(const identity::Identity& who, const GreetingRules& rules) {
                            identity::to_string(rules.role), rules.cluster));
 }
 
-Status check_exposed(const v1::Exposed& exposed, const GreetingRules& rules) {
-  if (static_cast<size_t>(exposed.services_size()) > rules.max_services) {
-    return too_much(fmt::format("it exposes {} services, of {} at most", exposed.services_size(),
-                                rules.max_services));
-  }
-  if (exposed.labels().size() > rules.max_labels) {
-    return too_much(
-        fmt::format("it has {} labels, of {} at most", exposed.labels_size(), rules.max_labels));
-  }
-  const auto long_service = [&](const v1::ExposedService& service) {
-    return service.service().size() > resource::kMaxNameBytes ||
-           service.reason().size() > rules.max_text_bytes;
-  };
-  const auto long_label = [&](const auto& label) {
-    return label.first.size() > rules.max_text_bytes || label.second.size() > rules.max_text_bytes;
-  };
-  if (std::ranges::any_of(exposed.services(), long_service) ||
-      std::any_of(exposed.labels().begin(), exposed.labels().end(), long_label)) {
-    return too_much("a name, label or reason is too long");
-  }
-  return absl::OkStatus();
-}
-
-Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Identity& who,
-                                   const GreetingRules& rules) {
+Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Identity& who) {
   v1::TunnelMessage message;
   if (!message.ParseFromArray(payload.data(), static_cast<int>(payload.size())) ||
       !message.has_hello()) {
@@ -63,8 +34,10 @@ Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Ide
                  fmt::format("it calls itself {}, its certificate says {}", quoted(hello.name()),
                              identity::to_string(who)));
   }
-  if (hello.version().size() > rules.max_text_bytes) return too_much("its version is too long");
-  TRY_OK(check_exposed(hello.exposed(), rules));
+  if (hello.version().size() > kMaxVersionBytes) {
+    return coded(absl::StatusCode::kResourceExhausted, "HF2109", "its version is too long");
+  }
+  TRY_OK(check_exposed(hello.exposed()));
   return std::move(hello);
 }
 

@@ -2,7 +2,6 @@
 // what it says within limits. Also the answers.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -16,19 +15,17 @@ namespace holdfast::tunnel {
 struct GreetingRules {
   identity::Role role = identity::Role::Agent;  // who may dial here
   std::string cluster{};
-  size_t max_services = 1'024;  // that an agent exposes
-  size_t max_labels = 64;
-  size_t max_text_bytes = 1'024;  // of a label, a reason, a version
 };
+
+// Of advice, and of the end of a tunnel: the agent's certificate is too old.
+inline constexpr std::string_view kCertificateExpired = "HF2118";
 
 // Before anything is read from it. kPermissionDenied HF2101.
 Status check_caller(const identity::Identity& who, const GreetingRules& rules);
 // The first message. kInvalidArgument HF2108 if it is no hello; kPermissionDenied HF2102 if its
-// name is not the certificate's; kResourceExhausted HF2109 as for check_exposed().
-Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Identity& who,
-                                   const GreetingRules& rules);
-// kResourceExhausted HF2109: more than an agent may expose, or a name or label that is too long.
-Status check_exposed(const v1::Exposed& exposed, const GreetingRules& rules);
+// name is not the certificate's; kResourceExhausted HF2109 as for check_exposed()
+// (exposed_facts.h).
+Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Identity& who);
 
 // The bytes of a refusal. `retry_after` of zero says nothing of it.
 std::string refusal(const Status& why, Duration retry_after);

@@ -4,6 +4,7 @@
 
 #include "base/reason.h"
 #include "resource/proto_time.h"
+#include "tunnel/exposed_facts.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -12,7 +13,7 @@ using identity::Role;
 using std::chrono::seconds;
 
 const identity::Identity kAgent{.role = Role::Agent, .cluster = "prod", .name = "edge-1"};
-const GreetingRules kRules{.role = Role::Agent, .cluster = "prod", .max_services = 2};
+const GreetingRules kRules{.role = Role::Agent, .cluster = "prod"};
 
 std::string hello(const std::string& name, int services = 1) {
   v1::TunnelMessage message;
@@ -38,31 +39,31 @@ TEST(Greeting, OnlyTheRightRoleOfOurClusterMayDial) {
 }
 
 TEST(Greeting, AHelloWithTheNameOfItsCertificateIsRead) {
-  const Result<v1::TunnelHello> read = read_hello(hello("edge-1"), kAgent, kRules);
+  const Result<v1::TunnelHello> read = read_hello(hello("edge-1"), kAgent);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->exposed().services(0).service(), "web");
 }
 
 TEST(Greeting, AHelloWithAnothersNameIsRefused) {
-  EXPECT_EQ(code_of(read_hello(hello("edge-2"), kAgent, kRules).status()), "HF2102");
+  EXPECT_EQ(code_of(read_hello(hello("edge-2"), kAgent).status()), "HF2102");
 }
 
 TEST(Greeting, WhateverElseComesFirstIsNoHello) {
   v1::TunnelMessage exposed;
   exposed.mutable_exposed();
-  EXPECT_EQ(code_of(read_hello(exposed.SerializeAsString(), kAgent, kRules).status()), "HF2108");
-  EXPECT_EQ(code_of(read_hello("\xff\xff garbage", kAgent, kRules).status()), "HF2108");
-  EXPECT_EQ(code_of(read_hello("", kAgent, kRules).status()), "HF2108");
+  EXPECT_EQ(code_of(read_hello(exposed.SerializeAsString(), kAgent).status()), "HF2108");
+  EXPECT_EQ(code_of(read_hello("\xff\xff garbage", kAgent).status()), "HF2108");
+  EXPECT_EQ(code_of(read_hello("", kAgent).status()), "HF2108");
 }
 
 TEST(Greeting, ExposingMoreThanTheLimitIsRefused) {
-  EXPECT_TRUE(read_hello(hello("edge-1", 2), kAgent, kRules).ok());
-  EXPECT_EQ(code_of(read_hello(hello("edge-1", 3), kAgent, kRules).status()), "HF2109");
+  EXPECT_TRUE(read_hello(hello("edge-1", 1'024), kAgent).ok());
+  EXPECT_EQ(code_of(read_hello(hello("edge-1", 1'025), kAgent).status()), "HF2109");
 }
 
 TEST(Greeting, LongNamesLabelsAndReasonsAreRefused) {
   const auto refused = [](const v1::Exposed& exposed) {
-    return code_of(check_exposed(exposed, kRules)) == "HF2109";
+    return code_of(check_exposed(exposed)) == "HF2109";
   };
   v1::Exposed name;
   name.add_services()->set_service(std::string(254, 'a'));
@@ -71,7 +72,7 @@ TEST(Greeting, LongNamesLabelsAndReasonsAreRefused) {
   reason.add_services()->set_reason(std::string(1'025, 'a'));
   EXPECT_TRUE(refused(reason));
   v1::Exposed label;
-  (*label.mutable_labels())["tier"] = std::string(1'025, 'a');
+  (*label.mutable_labels())["tier"] = std::string(257, 'a');
   EXPECT_TRUE(refused(label));
   v1::Exposed many;
   for (int i = 0; i < 65; ++i) (*many.mutable_labels())[std::to_string(i)] = "x";

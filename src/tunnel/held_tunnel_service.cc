@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "tunnel/exposed_facts.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -24,6 +25,7 @@ HeldTunnel::HeldTunnel(ProxyShared& shared, std::unique_ptr<SecureConnection> co
       who_(connection->peer),
       address_(connection->address),
       since_(shared.parts.clock.wall_now()),
+      expires_(connection->expires),
       settled_(shared.parts.loop, asio::steady_timer::time_point::max()),
       link_({.loop = shared.parts.loop,
              .clock = shared.parts.clock,
@@ -84,10 +86,27 @@ void HeldTunnel::on_tick(Time now) {
   if (id_ != 0) {
     const Time last = link_.session().last_frame();
     if (last > std::exchange(heard_, last)) shared_.table.heard(id_, last);
+    check_certificate();
   } else if (!greeted_ && now >= admitted_.hello_by) {
     greeted_ = true;
     link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no hello in time"));
   }
+}
+
+// Who does not get a new certificate any more does not belong to the cluster any more. An agent
+// that has one connects again; nothing new comes to it here, and what runs has a while.
+void HeldTunnel::check_certificate() {
+  const WallTime now = shared_.parts.clock.wall_now();
+  const Duration grace = shared_.options.expired_grace;
+  if (now < expires_) return;
+  if (now >= expires_ + grace) {
+    return link_.close(coded(absl::StatusCode::kUnauthenticated, kCertificateExpired,
+                             "its certificate is too old"));
+  }
+  if (std::exchange(expired_, true)) return;
+  shared_.table.leave(id_);
+  advise(kCertificateExpired, "the certificate of this tunnel has expired", grace);
+  shared_.wake();
 }
 
 // Agents accept streams, they do not open any.
@@ -119,11 +138,10 @@ void HeldTunnel::on_goodbye(Link& /*link*/, std::string_view why) {
 
 void HeldTunnel::greet(std::string_view payload) {
   greeted_ = true;
-  const GreetingRules rules = shared_.rules(identity::Role::Agent);
-  Status fits = check_caller(who_, rules);
+  Status fits = check_caller(who_, shared_.rules(identity::Role::Agent));
   Result<v1::TunnelHello> hello = v1::TunnelHello();
   if (fits.ok()) {
-    hello = read_hello(payload, who_, rules);
+    hello = read_hello(payload, who_);
     fits = hello.status();
   }
   if (!fits.ok()) {
@@ -174,7 +192,7 @@ void HeldTunnel::refuse(const Status& why, Duration retry_after) {
 }
 
 Status HeldTunnel::take_exposed(const v1::Exposed& exposed) {
-  TRY_OK(check_exposed(exposed, shared_.rules(identity::Role::Agent)));
+  TRY_OK(check_exposed(exposed));
   exposed_ = exposed;
   shared_.table.exposed(id_, exposed);
   shared_.wake();

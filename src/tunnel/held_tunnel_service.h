@@ -59,16 +59,19 @@ class HeldTunnel final : public LinkOwner {
   Status welcome(const v1::TunnelHello& hello);
   void refuse(const Status& why, Duration retry_after);
   Status take_exposed(const v1::Exposed& exposed);
+  void check_certificate();
 
   ProxyShared& shared_;
   Admitted admitted_;
   const identity::Identity who_;
   const std::string address_;
   const WallTime since_;
+  const WallTime expires_;  // the agent's certificate does
   TunnelId id_ = 0;
   bool greeted_ = false;
   bool left_ = false;
   bool advised_ = false;
+  bool expired_ = false;
   Time heard_{};  // as the table was told
   std::string version_;
   v1::Exposed exposed_;

@@ -35,6 +35,23 @@ LinkBuffers::LinkBuffers()
     : in_(std::make_unique_for_overwrite<char[]>(kBatchBytes)),
       out_(std::make_unique_for_overwrite<char[]>(kBatchBytes)) {}
 
+void LinkBuffers::Kept::set(size_t bytes) {
+  buffers_.kept_ += bytes;
+  buffers_.kept_ -= std::exchange(bytes_, bytes);
+}
+
+bool LinkBuffers::allow_stream() {
+  if (kept_ <= max_kept_ / 2) return true;
+  refused_streams_ += 1;
+  return false;
+}
+
+bool LinkBuffers::allow_bytes(size_t bytes) {
+  if (bytes <= max_kept_ - std::min(kept_, max_kept_)) return true;
+  cut_streams_ += 1;
+  return false;
+}
+
 Link::State::State(Link& link, Parts parts, std::unique_ptr<SecureConnection> connection,
                    LinkOptions options)
     : link_(link),

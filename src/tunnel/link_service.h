@@ -67,7 +67,10 @@ class LinkOwner {
   virtual void on_goodbye(Link& link, std::string_view why) = 0;
 };
 
-// The bytes that links of one loop read into and write from. They cost nothing until they are used.
+// The bytes that links of one loop read into and write from, and how many they keep together for
+// ends that do not take them: a peer may send a window on every stream, and all windows of all
+// links are more than a process can have. The bytes to read into and write
+// from cost nothing until they are used.
 class LinkBuffers {
  public:
   static constexpr size_t kBatchBytes = 256 << 10;
@@ -76,9 +79,37 @@ class LinkBuffers {
   std::span<char> out() { return {out_.get(), kBatchBytes}; }
   std::vector<Event>& events() { return events_; }
 
+  // What one stream keeps; given back at its end.
+  class Kept {
+   public:
+    explicit Kept(LinkBuffers& buffers) : buffers_(buffers) {}
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+    ~Kept() { set(0); }
+    void set(size_t bytes);
+
+   private:
+    LinkBuffers& buffers_;
+    size_t bytes_ = 0;
+  };
+  // Above half of it there are no new streams; what would go beyond it ends the stream that it came
+  // on.
+  void set_max_kept(size_t bytes) { max_kept_ = bytes; }
+  size_t kept_bytes() const { return kept_; }
+  // Whether there may be a new stream; counts it if not.
+  bool allow_stream();
+  // Whether that much more may be kept; counts it if not.
+  bool allow_bytes(size_t bytes);
+  uint64_t refused_streams() const { return refused_streams_; }
+  uint64_t cut_streams() const { return cut_streams_; }
+
  private:
   std::unique_ptr<char[]> in_, out_;
   std::vector<Event> events_;  // what the bytes in in_ mean
+  size_t max_kept_ = size_t{1} << 30;
+  size_t kept_ = 0;
+  uint64_t refused_streams_ = 0;
+  uint64_t cut_streams_ = 0;
 };
 
 struct LinkOptions {
@@ -112,7 +143,8 @@ class Link {
   void close(Status why);
 
   // The opener's side: returns when the peer has accepted. kUnavailable if it refused or the link
-  // ended: the message begins with the ResetCode's word. kResourceExhausted, kDeadlineExceeded.
+  // ended: the message begins with the ResetCode's word. kResourceExhausted, HF2010 if too much
+  // is kept already; kDeadlineExceeded.
   // Takes `end` only if it is OK.
   asio::awaitable<Status> open(std::string payload, std::unique_ptr<StreamEnd>& end,
                                Duration timeout);

@@ -311,5 +311,28 @@ TEST_F(LinkTest, CancellingItEndsIt) {
   EXPECT_EQ(proxy_.living_ends + agent_.living_ends, 0);
 }
 
+TEST_F(LinkTest, WhatIsKeptForSlowReadersIsBoundedAndGivenBack) {
+  agent_.buffers.set_max_kept(1 << 20);
+  start();
+  std::vector<TestSocket> clients;
+  for (int i = 0; i < 12; ++i) clients.push_back(open("slow" + std::to_string(i)));
+  const std::string block = pattern(64 << 10);
+
+  EXPECT_TRUE(run_until([&] {
+    for (TestSocket& client : clients) client.write(block);
+    return agent_.buffers.cut_streams() > 0;
+  }));
+  TestSocket late;
+  proxy_.open("late", proxy_.make_end(late));
+  EXPECT_TRUE(run_until([&] { return proxy_.opened.contains("late"); }));
+
+  EXPECT_GT(agent_.buffers.kept_bytes(), 512U << 10);
+  EXPECT_LE(agent_.buffers.kept_bytes(), 2U << 20) << "a string may have twice what it needs";
+  EXPECT_EQ(agent_.buffers.refused_streams(), 1U);
+  EXPECT_THAT(std::string(proxy_.opened["late"].message()), testing::StartsWith("limit"));
+  TearDown();
+  EXPECT_EQ(agent_.buffers.kept_bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace holdfast::tunnel

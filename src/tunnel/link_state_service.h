@@ -50,9 +50,11 @@ class Link::State {
     std::optional<Status> outcome{};
   };
   struct Stream {
+    explicit Stream(LinkBuffers& buffers) : kept_bytes(buffers) {}
     std::unique_ptr<StreamEnd> end{};  // absent until it is accepted
     Waiter* waiter = nullptr;          // until then, of the opener
-    std::string kept{};                // came and was not taken yet: at most the window
+    LinkBuffers::Kept kept_bytes;
+    std::string kept{};  // came and was not taken yet: at most the window
     size_t kept_from = 0;
     bool end_came = false;  // from the peer
     bool end_told = false;  // and to the end, after all that came before
@@ -93,8 +95,9 @@ class Link::State {
   void attach(StreamId id, Stream& stream, std::unique_ptr<StreamEnd> end);
   void push_kept(StreamId id, Stream& stream);
   void trim(Stream& stream);
+  void count_kept(Stream& stream);
   void end_if_over(StreamId id, Stream& stream);
-  void break_stream(StreamId id, std::string_view why);
+  void break_stream(StreamId id, std::string_view why, ResetCode code = ResetCode::Broken);
   void drop_streams(const Status& why);
   // Those that need no tunnel any more: all that is missing is someone who reads.
   Streams take_whole();

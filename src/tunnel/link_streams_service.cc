@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/reason.h"
 #include "base/result.h"
 #include "net/within.h"
 #include "tunnel/link_state_service.h"
@@ -30,9 +31,14 @@ Status refused(ResetCode code, std::string_view why) {
 asio::awaitable<Status> Link::State::open(std::string payload, std::unique_ptr<StreamEnd>& end,
                                           Duration timeout) {
   if (outcome_) co_return refused(ResetCode::Broken, "the tunnel has ended");
+  if (!parts_.buffers.allow_stream()) {
+    co_return coded(absl::StatusCode::kResourceExhausted, "HF2010",
+                    "too much is kept for those who read slowly");
+  }
   CO_TRY(const StreamId id, session_.open(payload));
   Waiter waiter{.done = asio::steady_timer(parts_.loop, timeout), .end = &end};
-  streams_[id] = std::make_unique<Stream>(nullptr, &waiter);
+  streams_[id] = std::make_unique<Stream>(parts_.buffers);
+  streams_[id]->waiter = &waiter;
   schedule_work();
   bool unwanted = co_await net::is_cancelled();
   if (!unwanted) co_await waiter.done.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -94,7 +100,11 @@ void Link::State::on_event(const Event& event) {
                  [this](const Accepted& accepted) { on_accepted(accepted.stream); },
                  [this](const ResetCame& reset) { on_reset(reset); },
                  [this](const OpenAsked& asked) {
-                   streams_[asked.stream] = std::make_unique<Stream>();
+                   if (!parts_.buffers.allow_stream()) {
+                     session_.reset(asked.stream, ResetCode::Limit, "too much is kept already");
+                     return schedule_work();
+                   }
+                   streams_[asked.stream] = std::make_unique<Stream>(parts_.buffers);
                    parts_.owner.on_open(link_, asked.stream, asked.payload);
                  },
                  [this](const MessageCame& message) {
@@ -132,9 +142,20 @@ void Link::State::take_data(StreamId id, Stream& stream, std::span<const std::st
     session_.consumed(id, taken, now_);
   }
   for (const std::string_view part : parts) {
-    stream.kept.append(part.substr(std::min(taken, part.size())));
-    taken -= std::min(taken, part.size());
+    const std::string_view left = part.substr(std::min(taken, part.size()));
+    taken -= part.size() - left.size();
+    if (left.empty()) continue;
+    if (!parts_.buffers.allow_bytes(left.size())) {
+      return break_stream(id, "too much is kept for those who read slowly", ResetCode::Limit);
+    }
+    stream.kept.append(left);
+    count_kept(stream);
   }
+}
+
+// What the string has room for is what it costs.
+void Link::State::count_kept(Stream& stream) {
+  stream.kept_bytes.set(stream.kept.empty() ? 0 : stream.kept.capacity());
 }
 
 void Link::State::on_accepted(StreamId id) {
@@ -169,6 +190,7 @@ void Link::State::push_kept(StreamId id, Stream& stream) {
     if (stream.kept_from < stream.kept.size()) return trim(stream);
     stream.kept = {};
     stream.kept_from = 0;
+    count_kept(stream);
   }
   if (!stream.end_came || stream.end_told) return;
   stream.end_told = true;
@@ -206,10 +228,11 @@ void Link::State::end_if_over(StreamId id, Stream& stream) {
 }
 
 // The end is of no use any more; the peer is told.
-void Link::State::break_stream(StreamId id, std::string_view why) {
+void Link::State::break_stream(StreamId id, std::string_view why, ResetCode code) {
   Stream* stream = find(id);
-  session_.reset(id, ResetCode::Broken, why);
-  buried_.push_back(std::move(stream->end));
+  session_.reset(id, code, why);
+  if (stream->end && code != ResetCode::Broken) stream->end->reset(code, why);
+  if (stream->end) buried_.push_back(std::move(stream->end));
   streams_.erase(id);
   schedule_work();
 }

@@ -39,6 +39,7 @@ struct PeerService::Peer {
   v1::Proxy listed{};
   bool wanted = false;
   bool kept = false;           // a task runs for it
+  bool tried = false;          // a dial has ended, whatever came of it
   bool says_draining = false;  // over its link
   Backoff backoff;
   std::string_view state = "waiting";
@@ -79,6 +80,8 @@ asio::awaitable<void> PeerService::stop() {
 
 void PeerService::set_proxies(const std::vector<CachedProxy>& proxies) {
   const Time now = shared_.parts.clock.now();
+  was_told_ = true;
+  shared_.news_of_peers();
   std::set<std::string_view> listed;
   for (const CachedProxy& proxy : proxies) {
     if (proxy.name == shared_.options.name) continue;
@@ -119,7 +122,8 @@ void PeerService::list(const CachedProxy& listed, Time now) {
   const bool moved = peer.listed.peer_address() != listed.proxy.peer_address();
   peer.listed = listed.proxy;
   tell_discovery(peer, now);
-  peer.wanted = !peer.listed.peer_address().empty() && !shared_.options.peer_listen.empty();
+  peer.wanted =
+      !leaving_ && !peer.listed.peer_address().empty() && !shared_.options.peer_listen.empty();
   if (moved) {
     peer.backoff.reset();
     peer.wait.cancel();
@@ -148,6 +152,8 @@ asio::awaitable<void> PeerService::keep(Peer& peer) {
     peer.become("connecting", shared_.parts.clock.wall_now());
     const Status why = co_await converse(peer);
     peer.reason = std::string(why.message());
+    peer.tried = true;
+    shared_.news_of_peers();
     peer.become("waiting", shared_.parts.clock.wall_now());
     if (stopping_ || !peer.wanted) break;
     peer.wait.expires_after(peer.backoff.next());
@@ -270,6 +276,7 @@ void PeerService::advise(Duration closes_in) {
 }
 
 void PeerService::say_goodbye() {
+  leaving_ = true;
   for (const auto& [name, peer] : peers_) {
     peer->wanted = false;
     peer->wait.cancel();
@@ -309,6 +316,15 @@ std::vector<PeerStatus> PeerService::describe() const {
 size_t PeerService::link_count() const {
   const auto is_up = [](const auto& peer) { return peer.second->link != nullptr; };
   return calling_.size() + static_cast<size_t>(std::ranges::count_if(peers_, is_up));
+}
+
+bool PeerService::knows_all() const {
+  if (shared_.options.peer_listen.empty()) return true;
+  const auto is_known = [this](const auto& entry) {
+    const Peer& peer = *entry.second;
+    return !peer.wanted || peer.tried || shared_.peers.is_whole(entry.first);
+  };
+  return was_told_ && std::ranges::all_of(peers_, is_known);
 }
 
 bool PeerService::is_linked(std::string_view peer) const {

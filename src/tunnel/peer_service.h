@@ -46,6 +46,7 @@ class PeerService {
   void set_keepalive(Duration interval, uint32_t misses);
   // For a drain: tells peers that this proxy leaves.
   void advise(Duration closes_in);
+  // On every link; dials nobody from here on.
   void say_goodbye();
   void close(const Status& why);
 
@@ -54,6 +55,9 @@ class PeerService {
   // Links, dialled and taken.
   size_t link_count() const;
   bool is_linked(std::string_view peer) const;
+  // Whether every peer has told all that it holds, or could not be reached. False as long as nobody
+  // has said which peers there are.
+  bool knows_all() const;
 
  private:
   struct Peer;
@@ -71,7 +75,9 @@ class PeerService {
   std::map<std::string, std::unique_ptr<Peer>, std::less<>> peers_;
   std::unordered_set<CallingPeer*> calling_;
   bool started_ = false;
+  bool was_told_ = false;  // which proxies there are
   bool stopping_ = false;
+  bool leaving_ = false;
   Door door_;
   net::TaskGroup tasks_;  // that dial
 };

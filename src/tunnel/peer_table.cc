@@ -65,6 +65,10 @@ Status PeerTable::holding(std::string_view name, const v1::Holding& holding) {
 }
 
 void PeerTable::take(const std::string& name, Peer& peer, const v1::HeldAgent& agent) {
+  if (!check_exposed(agent.exposed()).ok()) {
+    ++stats_.dropped_agents;
+    return drop(name, peer, agent.name());  // what was known of it is not so any more
+  }
   const auto known = peer.agents.find(agent.name());
   if (known != peer.agents.end()) {
     known->second = peer.list;
@@ -136,6 +140,12 @@ std::vector<std::string> PeerTable::holders(std::string_view agent) const {
 bool PeerTable::is_linked(std::string_view peer) const {
   const auto found = peers_.find(peer);
   return found != peers_.end() && found->second.linked;
+}
+
+bool PeerTable::is_whole(std::string_view peer) const {
+  const auto found = peers_.find(peer);
+  return found != peers_.end() && found->second.linked && found->second.had_full &&
+         found->second.list_is_whole;
 }
 
 std::vector<PeerTable::Row> PeerTable::rows() const {

@@ -57,6 +57,8 @@ class PeerTable {
   // Linked peers that hold the agent, in order of name.
   std::vector<std::string> holders(std::string_view agent) const;
   bool is_linked(std::string_view peer) const;
+  // Whether it is linked and has told all that it holds.
+  bool is_whole(std::string_view peer) const;
   struct Row {
     std::string peer{};
     std::string zone{};

@@ -120,6 +120,13 @@ void ProxyMetrics::update(const ProxyShared& shared, const Numbers& numbers) {
   show_discovery(shared);
   show_peers(shared, numbers.peer_links);
   show_drain(shared);
+  const LinkBuffers& buffers = shared.parts.buffers;
+  set({"holdfast_tunnel_kept_bytes", "Bytes kept for those who read slowly."},
+      static_cast<double>(buffers.kept_bytes()));
+  const metrics::Description slow{"holdfast_tunnel_slow_readers_total",
+                                  "Streams refused or cut because too much was kept."};
+  count(slow, {{"what", "refused"}}, buffers.refused_streams());
+  count(slow, {{"what", "cut"}}, buffers.cut_streams());
   count({"holdfast_tunnel_no_descriptors_total", "Times nothing could be accepted."}, {},
         numbers.no_descriptors);
   show_sessions(numbers.sessions);

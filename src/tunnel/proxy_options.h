@@ -12,7 +12,6 @@
 #include "holdfast/v1/resource.pb.h"
 #include "tunnel/admission.h"
 #include "tunnel/drain_plan.h"
-#include "tunnel/greeting.h"
 #include "tunnel/link_service.h"
 #include "tunnel/peer_table.h"
 #include "tunnel/tunnel_table.h"
@@ -44,14 +43,19 @@ struct ProxyOptions {
   Duration hello_timeout = std::chrono::seconds(10);
   Duration dial_timeout = std::chrono::seconds(10);  // of StreamDialer::dial(), in all
   Duration open_timeout = std::chrono::seconds(5);   // of one candidate
+  // A new proxy takes clients when it knows what its peers hold, or after this long.
+  Duration ready_within = std::chrono::seconds(2);
+  // What runs on a tunnel whose agent's certificate has expired may go on that long.
+  Duration expired_grace = std::chrono::hours(1);
   size_t dial_candidates = 3;
+  // Streams of one link with a peer, which are those of many agents.
+  uint32_t streams_per_peer = 16'384;
   // Streams that peers may have opened through us at once, in all.
   size_t streams_of_peers = 16'384;
   // Between tries to reach a peer.
   BackoffOptions peer_backoff{.first = std::chrono::milliseconds(250),
                               .cap = std::chrono::seconds(8)};
 
-  GreetingRules greeting{};           // its role and cluster are not used
   AdmissionOptions admission{};       // of agents
   AdmissionOptions peer_admission{};  // of proxies
   size_t max_peer_links = 1'024;      // that others dialled

@@ -73,6 +73,7 @@ struct ProxyService::State {
 
   asio::awaitable<void> run();
   void tick(Time now);
+  void tell_when_ready(Time now);
   void advise_periodically(Time now);
   asio::awaitable<Status> try_one(const route::Choice& choice, v1::OpenStream open,
                                   std::unique_ptr<StreamEnd>& end, Duration timeout);
@@ -86,6 +87,7 @@ struct ProxyService::State {
   PeerService peers;
   DrainService drain;
   bool stopping = false;
+  Time started{};
   asio::steady_timer turn;
   net::TaskGroup tasks;
 };
@@ -113,6 +115,7 @@ Result<ProxyService::Addresses> ProxyService::listen() {
 void ProxyService::start() {
   state_->tunnels.start();
   state_->peers.start();
+  state_->started = state_->shared.parts.clock.now();
   state_->tasks.spawn(state_->run());
 }
 
@@ -227,6 +230,7 @@ asio::awaitable<void> ProxyService::State::run() {
       next_tick = now + kTick;
     }
     peers.send_holding();
+    if (!shared.is_ready) tell_when_ready(now);
     turn.expires_after(next_tick - now);
     co_await turn.async_wait(kAsValue);
     const bool waited = co_await net::pause(kBatch);
@@ -240,6 +244,17 @@ void ProxyService::State::tick(Time now) {
   if (now >= shared.discovery.next_deadline()) shared.discovery.on_tick(now);
   tunnels.send_discovery(now);
   advise_periodically(now);
+}
+
+// A proxy that has just started knows only the agents that came to it; those of its peers are told
+// within a round trip or two, unless a peer is gone.
+void ProxyService::State::tell_when_ready(Time now) {
+  const bool knows_all = peers.knows_all();
+  if (!knows_all && now < started + shared.options.ready_within) return;
+  shared.is_ready = true;
+  log::info("clients may come", {{"after", to_short_string(now - started)},
+                                 {"peers", knows_all ? "all" : "not all are known"}});
+  if (asks.ready) asks.ready();
 }
 
 void ProxyService::State::advise_periodically(Time now) {

@@ -42,6 +42,9 @@ class ProxyService final : public StreamDialer {
     std::function<Result<std::optional<v1::Service>>(const std::string& name)> service{};
     // To say to the controllers that it is draining; given up after drain.announce. May be empty.
     std::function<asio::awaitable<void>()> announce_draining{};
+    // Clients may come: it knows what its peers hold, as far as they say so in time. Once, after
+    // start(). May be empty.
+    std::function<void()> ready{};
     // To take no new clients: returns when those who were already at the door are in and were
     // dialled for. May be empty.
     std::function<asio::awaitable<void>()> close_ingress{};

@@ -1,5 +1,6 @@
 #include "tunnel/proxy_shared_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -93,10 +94,7 @@ Status ProxyShared::set_identity(const ProxyIdentity& identity) {
 }
 
 GreetingRules ProxyShared::rules(identity::Role role) const {
-  GreetingRules rules = options.greeting;
-  rules.role = role;
-  rules.cluster = options.cluster;
-  return rules;
+  return {.role = role, .cluster = options.cluster};
 }
 
 ProxyFacts ProxyShared::own_facts() const {
@@ -108,10 +106,22 @@ ProxyFacts ProxyShared::own_facts() const {
           .draining = refuse_tunnels};
 }
 
+bool ProxyShared::is_alone() const {
+  return std::ranges::none_of(discovery.current(parts.clock.now()), [&](const ProxyFacts& proxy) {
+    return proxy.name != options.name && !proxy.draining;
+  });
+}
+
 LinkOptions ProxyShared::link_options(Side side) const {
   LinkOptions link = options.link;
   link.session = session;
   link.session.side = side;
+  return link;
+}
+
+LinkOptions ProxyShared::peer_link_options(Side side) const {
+  LinkOptions link = link_options(side);
+  link.session.max_streams = options.streams_per_peer;
   return link;
 }
 

@@ -17,6 +17,7 @@
 #include "tunnel/advice_schedule.h"
 #include "tunnel/discovery.h"
 #include "tunnel/drain_plan.h"
+#include "tunnel/greeting.h"
 #include "tunnel/peer_table.h"
 #include "tunnel/proxy_counts.h"
 #include "tunnel/proxy_options.h"
@@ -38,7 +39,10 @@ struct ProxyShared {
   ProxyFacts own_facts() const;
   // Says of this proxy what is so now.
   void tell_self() { discovery.set_self(own_facts(), parts.clock.now()); }
+  // Whether agents could have a tunnel to no other proxy, as far as is known.
+  bool is_alone() const;
   LinkOptions link_options(Side side) const;
+  LinkOptions peer_link_options(Side side) const;
   // What those who dialled are answered: the bytes of a welcome.
   std::string welcome() const;
   // Whether what strangers make happen may be logged once more: it is counted in any case.
@@ -76,6 +80,7 @@ struct ProxyShared {
   ProxyCounts counts{};
 
   std::optional<Duration> reconnect{};  // of the settings
+  bool is_ready = false;                // clients may come
   bool refuse_tunnels = false;          // new ones of agents
   bool refuse_relays = false;           // new streams of peers
   size_t streams = 0;                   // that run: to agents, by own tunnels and by peers
@@ -85,6 +90,10 @@ struct ProxyShared {
   size_t log_lines = 0;  // since then
   // There is something to do before the next tick.
   std::function<void()> wake = [] {};
+  // Something that a proxy waits for before it is ready.
+  void news_of_peers() {
+    if (!is_ready) wake();
+  }
 };
 
 // Why the stream was refused, as the status of Link::open() says; Refused if it does not.

@@ -51,7 +51,7 @@ std::string_view to_string(ResetCode code);
 
 struct SessionOptions {
   Side side = Side::Opener;
-  uint32_t max_streams = 16'384;
+  uint32_t max_streams = 4'096;
   // What the peer may send on a stream before it is consumed: grows from the first to the second
   // for a stream that is consumed as fast as it comes and waits for more, as long as what all have
   // grown by stays in the budget. The first is smaller if there are many streams.

@@ -16,6 +16,9 @@ constexpr int kFastRoundTrips = 2;
 constexpr Duration kSlow = 2s;
 constexpr int kSlowRoundTrips = 40;
 
+// First windows take a fourth of the budget between them, until each is as small as it may be.
+constexpr size_t kFirstShare = 4;
+
 uint32_t owed(const Stream& stream) {
   return stream.window - stream.may_come - stream.held;
 }
@@ -28,7 +31,7 @@ ReceiveWindows::ReceiveWindows(WindowOptions options) : options_(options) {
 }
 
 uint32_t ReceiveWindows::start(Stream& stream, size_t streams, Time now) {
-  const size_t share = options_.budget / std::max<size_t>(streams, 1);
+  const size_t share = options_.budget / kFirstShare / std::max<size_t>(streams, 1);
   stream.window = static_cast<uint32_t>(std::clamp(share, kSmallestWindow, options_.initial));
   stream.first_window = stream.window;
   stream.may_come = stream.window;

@@ -165,9 +165,22 @@ TEST(SessionWindows, ManyStreamsStartWithTheirShareOfTheBudgetAndNeverTooLittle)
   ReceiveWindows windows(kOptions);
   Stream stream;
 
-  EXPECT_EQ(windows.start(stream, 64, Time(0s)), kInitial);
-  EXPECT_EQ(windows.start(stream, 128, Time(0s)), kInitial / 2);
+  EXPECT_EQ(windows.start(stream, 16, Time(0s)), kInitial);
+  EXPECT_EQ(windows.start(stream, 32, Time(0s)), kInitial / 2);
   EXPECT_EQ(windows.start(stream, 16'384, Time(0s)), ReceiveWindows::kSmallestWindow);
+}
+
+// What docs/tunnel.md promises of one tunnel, with what its streams may grow by.
+TEST(SessionWindows, AFullTunnelsWindowsAreWithinTheirBound) {
+  const SessionOptions options;
+  ReceiveWindows windows({options.initial_window, options.max_window, options.window_budget});
+  size_t sum = options.window_budget;
+  for (size_t streams = 1; streams <= options.max_streams; ++streams) {
+    Stream stream;
+    sum += windows.start(stream, streams, Time(0s));
+  }
+
+  EXPECT_LE(sum, 176 << 20);
 }
 
 TEST(SessionWindows, WhatAStreamGrewByIsGivenBackHoweverItEnds) {

@@ -16,10 +16,11 @@
 
 #include "base/result.h"
 #include "holdfast/v1/resource.pb.h"
+#include "tunnel/exposed_facts.h"
 
 namespace holdfast::tunnel {
 
-inline constexpr size_t kMaxTargets = 1'024;
+inline constexpr size_t kMaxTargets = kMaxExposedServices;
 inline constexpr size_t kMaxTargetLineBytes = 1'024;
 
 // Where an application listens: a host and a port, or the path of a unix socket.

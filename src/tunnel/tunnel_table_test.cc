@@ -342,22 +342,35 @@ TEST_F(TunnelTableTest, HoldingBeginsAnewForAPeerThatMissedDepartures) {
   EXPECT_FALSE(told(cursor));
 }
 
-TEST_F(TunnelTableTest, WhatAnAgentExposesIsBoundedInNumberAndSize) {
+// The most that an agent may say: services of as many bytes as there may be in all, and labels.
+TEST_F(TunnelTableTest, AllThatAnAgentMayExposeIsKeptAndFitsIntoOneMessageToPeers) {
   v1::Exposed exposed;
-  for (int i = 0; i < 1'000; ++i) {
+  for (size_t i = 0; i < kMaxExposedServices; ++i) {
     v1::ExposedService& service = *exposed.add_services();
-    service.set_service(std::string(250, 'x') + std::to_string(i));
+    service.set_service(std::string(40, 'x') + std::to_string(1'000 + i));
     service.set_healthy(true);
-    (*exposed.mutable_labels())[std::string(200, 'y') + std::to_string(i)] = std::string(200, 'z');
   }
-  exposed.add_services()->set_service("unwell");
+  for (size_t i = 0; i < kMaxExposedLabels; ++i) {
+    (*exposed.mutable_labels())["y" + std::to_string(i)] = std::string(30, 'z');
+  }
+  ASSERT_TRUE(check_exposed(exposed).ok()) << check_exposed(exposed);
 
   const route::AgentFacts facts = facts_of({.name = "one", .zone = "a"}, exposed);
-  EXPECT_LE(facts.healthy.size(), kMaxExposedServices);
-  EXPECT_LE(facts.labels.size(), kMaxExposedLabels);
-  EXPECT_LT(to_held(facts).ByteSizeLong(), 60'000U);
-  const auto back = facts_of({.name = "one", .zone = "a"}, to_held(facts).exposed());
-  EXPECT_EQ(back, facts);
+  EXPECT_EQ(facts.healthy.size(), kMaxExposedServices);
+  EXPECT_EQ(facts.labels.size(), kMaxExposedLabels);
+  EXPECT_LT(to_held(facts).ByteSizeLong(), kMaxMessageBytes - 2'048);
+  EXPECT_EQ(facts_of({.name = "one", .zone = "a"}, to_held(facts).exposed()), facts);
+
+  exposed.add_services()->set_service("one more");
+  EXPECT_EQ(split_reason(check_exposed(exposed)).code, "HF2109");
+}
+
+TEST_F(TunnelTableTest, NamesThatAreTooLongTogetherAreRefusedWithTheNumbers) {
+  v1::Exposed exposed;
+  for (int i = 0; i < 300; ++i) exposed.add_services()->set_service(std::string(200, 'x'));
+  const Status refused = check_exposed(exposed);
+  EXPECT_EQ(split_reason(refused).code, "HF2109");
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("60000 bytes, of 48000"));
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ Arguments node_command(const std::string& role, const std::string& data_dir) {
   for (const char* flag : {"--tunnel-listen", "--peer-listen", "--public-listen"}) {
     words.insert(words.end(), {flag, "127.0.0.1:0"});
   }
-  words.insert(words.end(), {"--advertise-host", "127.0.0.1", "--drain-timeout", "3s"});
+  words.insert(words.end(), {"--advertise-host", "127.0.0.1"});
   return words;
 }
 

@@ -122,6 +122,7 @@ IngressFixture::IngressFixture(IngressOptions options)
   const Issued own = issue(authority_, {.role = identity::Role::Proxy, .name = "p1", .zone = "a"});
   ingress->set_identity(own.certificate_pem, own.private_key_pem).IgnoreError();
   ingress->set_trust("prod", authority_.certificate_pem).IgnoreError();
+  ingress->open();
   std::ofstream(dir_.file("ca.pem")) << authority_.certificate_pem;
 }
 

@@ -472,5 +472,28 @@ TEST_F(TunnelAgent, ARenewedIdentityIsUsedForTheNextTunnel) {
   EXPECT_EQ(p1.tunnels().front().link->connection().peer.zone, "b");
 }
 
+TEST_F(TunnelAgent, TunnelsOfACertificateThatEndsAreMadeAnewWithTheNextOneFirst) {
+  RawProxy& p1 = proxy("p1");
+  agent_ = AgentService::make(driver_.loop().get_executor(), clock_, quick(),
+                              identity_of(cluster_.pems(Role::Agent, "agent-1", "a", seconds(4))))
+               .value();
+  agent_->set_bootstrap({p1.address()});
+  agent_->start();
+  ASSERT_TRUE(connected(p1));
+  ASSERT_TRUE(
+      agent_->set_identity(identity_of(cluster_.pems(Role::Agent, "agent-1", "a", seconds(3'600))))
+          .ok());
+
+  bool dark = false;
+  ASSERT_TRUE(driver_.until([&] {
+    dark = dark || agent_->proxies().empty();
+    return p1.hellos() == 2;
+  }));
+  ASSERT_TRUE(driver_.until([&] { return agent_->stats().drained == 1; }));
+  EXPECT_FALSE(dark) << "there is a tunnel at every moment";
+  EXPECT_EQ(p1.tunnels().size(), 1U);
+  EXPECT_EQ(agent_->stats().lost, 0U);
+}
+
 }  // namespace
 }  // namespace holdfast::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -27,11 +28,12 @@ class TunnelCluster {
     return other;
   }
 
-  TunnelPems pems(identity::Role role, const std::string& name, const std::string& zone) const {
+  TunnelPems pems(identity::Role role, const std::string& name, const std::string& zone,
+                  std::optional<Duration> valid_for = {}) const {
     const std::string key = identity::make_private_key().value();
     const identity::CertificateSpec spec{
         .identity = {.role = role, .cluster = name_, .name = name, .zone = zone},
-        .validity = validity()};
+        .validity = valid_for ? for_only(*valid_for) : validity()};
     const std::string request = identity::make_request(key).value();
     return {.private_key = key,
             .certificate = identity::issue(key_, spec, request).value(),
@@ -41,6 +43,10 @@ class TunnelCluster {
   const std::string& ca() const { return key_.certificate_pem; }
 
  private:
+  static identity::Validity for_only(Duration length) {
+    const WallTime now = SystemClock().wall_now();
+    return {.not_before = now, .not_after = now + length};
+  }
   static identity::Validity validity() {
     const WallTime now = SystemClock().wall_now();
     return {.not_before = now - std::chrono::hours(1), .not_after = now + std::chrono::hours(24)};

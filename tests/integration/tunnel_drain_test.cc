@@ -169,6 +169,36 @@ TEST_F(TunnelDrain, AnIdleProxyWithStubbornAgentsLeavesWhenTheyHadTheirTime) {
   EXPECT_TRUE(agent.goodbye);
 }
 
+TEST_F(TunnelDrain, ALoneProxyDoesNotWaitForAgentsThatCanGoNowhere) {
+  Member& proxy = fleet_.add_proxy("p1", "a", [](ProxyOptions& options) {
+    options.drain.move_within = seconds(25);
+    options.drain.alone_within = milliseconds(100);
+  });
+  fleet_.introduce();
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  ASSERT_TRUE(welcomed(agent));
+  bool over = false;
+  drain(proxy, over);
+  EXPECT_TRUE(fleet_.until([&] { return over; }, seconds(10)));
+  EXPECT_TRUE(agent.goodbye);
+}
+
+TEST_F(TunnelDrain, AProxyThatHasDrainedDialsNobodyAgain) {
+  Member& leaves = fleet_.add_proxy("p1", "a");
+  Member& stays = fleet_.add_proxy("p2", "b");
+  fleet_.introduce();
+  const auto state = [](const Member& of) { return of.service->describe().peers.at(0).state; };
+  ASSERT_TRUE(fleet_.until([&] { return state(leaves) == "connected"; }));
+  bool over = false;
+  drain(leaves, over);
+  ASSERT_TRUE(fleet_.until([&] { return over; }));
+  fleet_.introduce();
+  bool dialled = false;
+  fleet_.until([&] { return dialled = dialled || state(leaves) != "waiting"; }, milliseconds(500));
+  EXPECT_FALSE(dialled) << "it is gone, for all that others know";
+  EXPECT_EQ(stays.service->describe().drain.phase, DrainPhase::Running);
+}
+
 TEST_F(TunnelDrain, StopIsBoundedWhateverRuns) {
   Member& proxy = fleet_.add_proxy("p1", "a");
   RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});

@@ -13,9 +13,9 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-identity::Validity validity() {
+identity::Validity validity(Duration valid_for = hours(24)) {
   const WallTime now = SystemClock().wall_now();
-  return {.not_before = now - hours(1), .not_after = now + hours(24)};
+  return {.not_before = now - hours(1), .not_after = now + valid_for};
 }
 
 class ClientEnd final : public StreamEnd {
@@ -86,11 +86,11 @@ Authority::Authority(std::string cluster)
     : cluster_(std::move(cluster)), key_(identity::make_authority(cluster_, validity()).value()) {}
 
 ProxyIdentity Authority::issue(identity::Role role, const std::string& name,
-                               const std::string& zone) const {
+                               const std::string& zone, Duration valid_for) const {
   const std::string key = identity::make_private_key().value();
   const identity::CertificateSpec spec{
       .identity = {.role = role, .cluster = cluster_, .name = name, .zone = zone},
-      .validity = validity()};
+      .validity = validity(valid_for)};
   return {
       .certificate_pem = identity::issue(key_, spec, identity::make_request(key).value()).value(),
       .private_key_pem = key,
@@ -240,6 +240,7 @@ TunnelFleet::Member& TunnelFleet::add_proxy(const std::string& name, const std::
     member.announced_draining = true;
     co_return;
   };
+  asks.ready = [&member] { member.ready = true; };
   asks.close_ingress = [&member]() -> asio::awaitable<void> {
     member.ingress_closed = true;
     co_return;

@@ -27,7 +27,8 @@ namespace holdfast::tunnel {
 class Authority {
  public:
   explicit Authority(std::string cluster);
-  ProxyIdentity issue(identity::Role role, const std::string& name, const std::string& zone) const;
+  ProxyIdentity issue(identity::Role role, const std::string& name, const std::string& zone,
+                      Duration valid_for = std::chrono::hours(24)) const;
 
  private:
   std::string cluster_;
@@ -114,6 +115,7 @@ class TunnelFleet {
     ProxyIdentity identity{};
     std::unique_ptr<ProxyService> service{};
     ProxyService::Addresses at{};
+    bool ready = false;
     bool announced_draining = false;
     bool ingress_closed = false;
     bool stopped = false;

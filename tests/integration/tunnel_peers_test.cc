@@ -63,6 +63,41 @@ TEST_F(TunnelPeers, AnAgentOfAnotherProxyIsReachedThroughIt) {
   EXPECT_TRUE(fleet_.until([&] { return far.service->describe().drain.streams == 0; }));
 }
 
+TEST_F(TunnelPeers, ANewProxyIsReadyWhenItsPeersHaveToldWhatTheyHold) {
+  const auto patient = [](ProxyOptions& options) { options.ready_within = seconds(30); };
+  Member& far = fleet_.add_proxy("p2", "b", patient);
+  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-1", "b", {"web"})));
+  Member& fresh = fleet_.add_proxy("p1", "a", patient);
+  fleet_.pass(milliseconds(300));
+  EXPECT_FALSE(fresh.ready) << "nobody has told it yet which peers there are";
+
+  fleet_.introduce();
+  ASSERT_TRUE(fleet_.until([&] { return fresh.ready; }, seconds(10)));
+  EXPECT_TRUE(fleet_.connect(fresh, "web").reached.ok()) << "the first client is served";
+}
+
+TEST_F(TunnelPeers, AProxyWithoutPeersOrWithDeadOnesIsReadyAtOnce) {
+  Member& alone = fleet_.add_proxy("p1", "a", [](ProxyOptions& options) {
+    options.ready_within = seconds(30);
+    options.peer_listen = "";
+  });
+  EXPECT_TRUE(fleet_.until([&] { return alone.ready; }, seconds(10)));
+  Member& gone = fleet_.add_proxy("p2", "a");
+  fleet_.stop(gone);
+  Member& left = fleet_.add_proxy(
+      "p3", "a", [](ProxyOptions& options) { options.ready_within = seconds(30); });
+  fleet_.introduce();
+  EXPECT_TRUE(fleet_.until([&] { return left.ready; }, seconds(10)));
+}
+
+TEST_F(TunnelPeers, AProxyThatIsToldOfNobodyIsReadyAfterAWhile) {
+  const Time began = fleet_.clock.now();
+  Member& proxy = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.ready_within = milliseconds(400); });
+  EXPECT_TRUE(fleet_.until([&] { return proxy.ready; }, seconds(10)));
+  EXPECT_GE(fleet_.clock.now() - began, milliseconds(400));
+}
+
 TEST_F(TunnelPeers, ARefusalTravelsBackAndTheNextAgentIsTried) {
   Member& near = fleet_.add_proxy("p1", "a");
   Member& far = fleet_.add_proxy("p2", "a");

@@ -6,6 +6,7 @@
 
 #include "base/reason.h"
 #include "resource/proto_time.h"
+#include "tunnel/exposed_facts.h"
 #include "tunnel_fleet.h"
 
 namespace holdfast::tunnel {
@@ -129,12 +130,13 @@ TEST_F(TunnelProxy, WhoDoesNotSayHelloIsCutAndItsPlaceIsFree) {
 }
 
 TEST_F(TunnelProxy, ExposingTooMuchIsRefusedAndLaterCutsTheTunnel) {
-  Member& proxy =
-      fleet_.add_proxy("p1", "a", [](ProxyOptions& options) { options.greeting.max_services = 2; });
-  EXPECT_EQ(refused(fleet_.dial(proxy, "edge-1", "a", {"a", "b", "c"})), "HF2109");
-  RawAgent& later = fleet_.dial(proxy, "edge-1", "a", {"a", "b"});
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  std::vector<std::string> names(kMaxExposedServices, "a");
+  RawAgent& later = fleet_.dial(proxy, "edge-1", "a", names);
   ASSERT_TRUE(welcomed(later));
-  later.expose({"a", "b", "c"});
+  names.emplace_back("one too many");
+  EXPECT_EQ(refused(fleet_.dial(proxy, "edge-1", "a", names)), "HF2109");
+  later.expose(names);
   EXPECT_TRUE(fleet_.until([&] { return later.over; }));
 }
 
@@ -300,6 +302,25 @@ TEST_F(TunnelProxy, WhoWaitedTooLongIsToldWhenToComeBack) {
     EXPECT_GE(resource::to_duration(agent->refusal->retry_after()), milliseconds(500));
   }
   EXPECT_GE(turned_away, 1u);
+}
+
+TEST_F(TunnelProxy, ATunnelThatOutlivesItsCertificateIsLeftAndThenClosed) {
+  Member& proxy = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.expired_grace = seconds(1); });
+  RawAgent& agent = fleet_.dial(
+      proxy.at.tunnel, {.identity = fleet_.authority.issue(Role::Agent, "edge-1", "a", seconds(2)),
+                        .says = "edge-1",
+                        .exposed = exposing({"web"})});
+  ASSERT_TRUE(welcomed(agent));
+  const TunnelFleet::Dialled running = fleet_.connect(proxy, "web");
+  ASSERT_TRUE(running.reached.ok());
+  EXPECT_TRUE(agent.advices.empty());
+
+  ASSERT_TRUE(fleet_.until([&] { return !agent.advices.empty(); }));
+  EXPECT_EQ(agent.advices[0].code(), "HF2118");
+  EXPECT_EQ(code_of(fleet_.connect(proxy, "web").reached), "HF2202") << "nothing new";
+  EXPECT_TRUE(fleet_.echoes(running.client, "what runs goes on"));
+  EXPECT_TRUE(fleet_.until([&] { return agent.over; })) << "for a while";
 }
 
 }  // namespace
