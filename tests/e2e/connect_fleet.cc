@@ -17,7 +17,7 @@ constexpr const char* kServices =
     "kind: service\nmetadata: {name: web}\nspec: {ports: [{name: http, port: 80, protocol: "
     "http}]}\n"
     "---\n"
-    "kind: service\nmetadata: {name: idle}\nspec: {ports: [{port: 80}]}\n";
+    "kind: service\nmetadata: {name: idle}\nspec: {ports: [{port: 80, protocol: tcp}]}\n";
 
 Arguments port_command(const ConnectFleet& fleet, const std::string& user, Arguments arguments) {
   arguments.insert(arguments.begin(), "connect");

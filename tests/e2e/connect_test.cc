@@ -164,7 +164,8 @@ TEST_F(ConnectTest, CurlIsTakenByTheNameInItsTlsHello) {
        .output_file = fleet_.file("app.log"),
        .input_file = "/dev/null"});
   TunnelFleet& fleet = fleet_.fleet();
-  fleet.apply("kind: service\nmetadata: {name: safe}\nspec: {ports: [{port: 443}]}\n");
+  fleet.apply(
+      "kind: service\nmetadata: {name: safe}\nspec: {ports: [{port: 443, protocol: tcp}]}\n");
   fleet.add_proxy("p-sni", "a", {}, {"--ingress", fmt::format("sni:127.0.0.1:{}=safe", ports[1])});
   fleet.add_agent("a-sni", "a", {fmt::format("safe=127.0.0.1:{}", ports[0])});
   const auto by_name = [&](const std::string& name) {
