@@ -78,7 +78,8 @@ TEST(Explain, ACertificateOfAnotherAuthorityIsNoRiddle) {
 TEST(Failure, TextOfOthersCannotCommandTheTerminal) {
   EXPECT_EQ(to_text({Exit::Failed, "HF2203",
                      "a\x1b]0;owned\x07\xc2\x9b"
-                     "2Jb\r\nc\xffd \xc3\xa9",
+                     "2Jb\r\nc\xff"
+                     "d \xc3\xa9",
                      ""}),
             "error HF2203: a\\x1b]0;owned\\x07\\xc2\\x9b2Jb\\x0d\n"
             "c\\xffd \xc3\xa9\n");
