@@ -72,7 +72,9 @@ std::string join_records(string_view bytes, State& state) {
     if (message.size() < kMessageHeaderBytes) continue;
     Fields header(message);
     header.number(1);
-    const size_t whole = kMessageHeaderBytes + header.number(3);
+    const size_t length_said = header.number(3);
+    if (length_said > kMaxClientHelloBytes) return message;  // decided, whatever follows
+    const size_t whole = kMessageHeaderBytes + length_said;
     if (message.size() >= whole) return message.substr(0, whole);
   }
   return message;

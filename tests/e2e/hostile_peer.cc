@@ -52,15 +52,6 @@ bool use(SSL_CTX* context, const Papers& papers) {
   return used;
 }
 
-// The first protocol that is offered: a rogue is not choosy.
-int select_first(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_size,
-                 const unsigned char* in, unsigned int in_size, void* /*nothing*/) {
-  if (in_size < 2) return SSL_TLSEXT_ERR_NOACK;
-  *out = in + 1;
-  *out_size = in[0];
-  return SSL_TLSEXT_ERR_OK;
-}
-
 }  // namespace
 
 Papers papers_in(const std::string& data_dir) {
@@ -134,7 +125,16 @@ HostilePeer::~HostilePeer() {
 bool HostilePeer::shake_hands(const std::string& protocol, bool dialled) {
   protocol_ = static_cast<char>(protocol.size()) + protocol;
   if (!dialled) {
-    SSL_CTX_set_alpn_select_cb(context_.get(), select_first, nullptr);
+    // The first that is offered: a rogue is not choosy.
+    SSL_CTX_set_alpn_select_cb(
+        context_.get(),
+        [](SSL*, const unsigned char** out, unsigned char* size, const unsigned char* in, unsigned,
+           void*) {
+          *out = in + 1;
+          *size = in[0];
+          return SSL_TLSEXT_ERR_OK;
+        },
+        nullptr);
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
   }
   ssl_.reset(SSL_new(context_.get()));

@@ -371,7 +371,7 @@ TEST_F(HostileAgent, GarbageInsteadOfTlsIsTurnedAway) {
   EXPECT_TRUE(grows("px-0", "holdfast_tunnel_failed_handshakes_total", before, 100));
 }
 
-// TCP and not a byte, TLS and no hello: from one address, then from many.
+// TCP and not a byte, TLS and no hello.
 class HostileSilence : public HostileAgent {
  protected:
   ~HostileSilence() override {
@@ -403,12 +403,6 @@ TEST_F(HostileSilence, OfOneAddressKeepsNobodyOut) {
 
   EXPECT_TRUE(agent_gets_in(15s));
   EXPECT_TRUE(grows("px-0", "holdfast_tunnel_admissions_total{outcome=\"dropped\"}", before, 200));
-}
-
-TEST_F(HostileSilence, OfManyAddressesDelaysButDoesNotKeepOut) {
-  be_silent(20, 64);
-
-  EXPECT_TRUE(agent_gets_in(40s)) << fleet.log("edge-1");
 }
 
 TEST_F(HostileSilence, AfterTheHandshakeEndsInTime) {
