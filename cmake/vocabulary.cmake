@@ -71,9 +71,8 @@ function(hf_program name)
   hf_target_common(${name} "${arg_PCH}")
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   target_compile_definitions(${name} PRIVATE HF_VERSION="${PROJECT_VERSION}")
-  # A main() parses options and is never hot; the option parser is slow to optimise.
-  set_source_files_properties(${name}_main.cc PROPERTIES
-    COMPILE_OPTIONS "-O0" SKIP_PRECOMPILE_HEADERS ON)
+  # Optimised like the rest, hot or not: the linker takes its copies of inline functions for all.
+  set_source_files_properties(${name}_main.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   if(HF_TESTS STREQUAL "unit")
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)  # no unit test runs it
   endif()

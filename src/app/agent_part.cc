@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/metric_totals.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -51,9 +53,9 @@ double seconds(Duration duration) {
 Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
                                                   const AgentPartOptions& options) {
   tunnel::AgentOptions made{.version = options.version, .seed = options.seed};
-  made.stop_timeout = options.config.stop_timeout;
   made.forward.max_per_target = options.config.limits.connections;
-  made.link.session.max_streams = static_cast<uint32_t>(options.config.limits.connections);
+  made.link.session.max_streams =
+      static_cast<uint32_t>(std::min<size_t>(options.config.limits.connections, tunnel::kMaxSlots));
   TRY(std::unique_ptr<tunnel::AgentService> agent,
       tunnel::AgentService::make(world.loop, world.clock, std::move(made),
                                  identity_of(world.held)));
@@ -78,6 +80,7 @@ Status AgentPart::use(const config::AgentSection& config) {
   v1::Exposed exposed = exposed_of(targets, config);
   TRY_OK(agent_->set_exposed(exposed));
   agent_->set_targets(std::move(targets));
+  agent_->set_stop_timeout(config.stop_timeout);
   exposed_ = std::move(exposed);
   return absl::OkStatus();
 }
@@ -143,7 +146,7 @@ Status AgentPart::drain(const v1::DrainRequest&) {
                "an agent is not drained; stop it, and it says goodbye on its tunnels");
 }
 
-v1::DrainStatus AgentPart::drain_status() const {
+v1::DrainStatus AgentPart::drain_status() {
   v1::DrainStatus status;
   status.set_node(node_);
   status.set_phase("running");
@@ -153,9 +156,11 @@ v1::DrainStatus AgentPart::drain_status() const {
 }
 
 // Fewer than there should be is for operators; none at all means that nobody can be reached here.
+// With a tunnel to every proxy there is, the agent is as well as it can be.
 std::vector<ComponentReport> AgentPart::reports() const {
   const tunnel::PoolView pool = agent_->pool();
-  if (pool.usable > 0 && pool.shortfall_code.empty()) return {{"tunnels", absl::OkStatus()}};
+  const bool well = pool.shortfall_code.empty() || pool.has_all_there_are;
+  if (pool.usable > 0 && well) return {{"tunnels", absl::OkStatus()}};
   const std::string code = pool.shortfall_code.empty() ? "HF2140" : pool.shortfall_code;
   std::string why = pool.shortfall.empty() ? "no tunnel yet" : pool.shortfall;
   if (!agent_->last_failure().empty()) why += "; last: " + agent_->last_failure();
@@ -177,9 +182,61 @@ void AgentPart::update_metrics() {
       static_cast<double>(pool.inflight));
   set("holdfast_agent_proxies_tracked", "Proxies that were heard from within their time.",
       static_cast<double>(pool.tracked));
+  const metrics::Description ignored{"holdfast_agent_proxies_ignored_total",
+                                     "Times a proxy was told of that is beyond what is kept."};
+  metrics.count(ignored, {{"why", "full"}}, pool.tracker.ignored_full);
+  metrics.count(ignored, {{"why", "bad"}}, pool.tracker.ignored_bad);
   set("holdfast_agent_connections", "Connections that run through its tunnels.",
       static_cast<double>(agent_->streams()));
   count_dials();
+  count_pool();
+  count_streams();
+}
+
+void AgentPart::count_pool() {
+  MetricTotals metrics(registry_);
+  const tunnel::PoolView pool = agent_->pool();
+  const auto count = [&](const char* what, uint64_t total) {
+    metrics.count({"holdfast_agent_pool_total", "What the choice of proxies has met."},
+                  {{"what", what}}, total);
+  };
+  count("refused", pool.stats.refused);
+  count("failed", pool.stats.failed);
+  count("advice_withdrawn", pool.stats.advice_withdrawn);
+  count("drained_advised", pool.stats.drained_advised);
+  count("drained_surplus", pool.stats.drained_surplus);
+  count("drained_expired", pool.stats.drained_expired);
+  count("overdue_dials", pool.stats.overdue_dials);
+  count("gave_way", pool.stats.gave_way);
+  count("wrong_name", pool.stats.wrong_name);
+  const auto tracked = [&](const char* what, uint64_t total) {
+    metrics.count({"holdfast_agent_tracker_total", "What became of proxies that it was told of."},
+                  {{"what", what}}, total);
+  };
+  tracked("ignored_full", pool.tracker.ignored_full);
+  tracked("ignored_bad", pool.tracker.ignored_bad);
+  tracked("expired", pool.tracker.expired);
+  tracked("denied", pool.tracker.denied);
+}
+
+void AgentPart::count_streams() {
+  MetricTotals metrics(registry_);
+  const tunnel::SessionStats sessions = agent_->sessions();
+  const auto count = [&](const char* what, uint64_t total) {
+    metrics.count({"holdfast_agent_session_streams_total", "What became of streams in tunnels."},
+                  {{"what", what}}, total);
+  };
+  count("opened", sessions.opened);
+  count("refused", sessions.refused);
+  count("given_up", sessions.given_up);
+  count("reset", sessions.resets);
+  const tunnel::ForwardStats& forward = agent_->forwarded();
+  count("cancelled", forward.cancelled);
+  count("cut", forward.cut);
+  const metrics::Description bytes{"holdfast_agent_carried_bytes_total",
+                                   "Bytes of connections that are over."};
+  metrics.count(bytes, {{"direction", "to_applications"}}, forward.bytes_in);
+  metrics.count(bytes, {{"direction", "from_applications"}}, forward.bytes_out);
 }
 
 void AgentPart::count_dials() {
@@ -199,7 +256,10 @@ void AgentPart::count_dials() {
         stats.claims_refused);
   count("holdfast_agent_advised_total", "Times a proxy advised to move.", stats.advised);
   count("holdfast_agent_tunnels_drained_total", "Tunnels that ended in good order.", stats.drained);
-  count("holdfast_agent_tunnels_lost_total", "Tunnels that broke.", stats.lost);
+  for (const auto& [code, total] : stats.losses) {
+    metrics.count({"holdfast_agent_tunnels_lost_total", "Tunnels that broke, by how."},
+                  {{"code", code}}, total);
+  }
   count("holdfast_agent_recoveries_total", "Times there were enough tunnels again after a loss.",
         stats.recoveries);
   metrics.set({"holdfast_agent_last_recovery_seconds", "How long the last of these took."}, {},

@@ -36,15 +36,17 @@ class AgentPart final : public NodePart {
   void describe(v1::Resource& entry) const override;
   v1::GetTunnelsResponse tunnels() const override;
   Status drain(const v1::DrainRequest& request) override;
-  v1::DrainStatus drain_status() const override;
+  v1::DrainStatus drain_status() override;
   std::vector<ComponentReport> reports() const override;
   void update_metrics() override;
 
  private:
   AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent);
-  // Services and labels.
+  // Services, labels, and how long it takes to stop.
   Status use(const config::AgentSection& config);
   void count_dials();
+  void count_pool();
+  void count_streams();
 
   metrics::Registry& registry_;
   cache::View view_;

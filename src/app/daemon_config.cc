@@ -55,10 +55,10 @@ constexpr Flag kAgent[] = {
     {"--stop-timeout", "agent.stop_timeout", "how long running connections get when it stops"},
 };
 constexpr Flag kProxy[] = {
-    {"--tunnel-listen", "proxy.tunnel_listen", "IP:PORT that agents dial (default: 0.0.0.0:7444)"},
-    {"--peer-listen", "proxy.peer_listen", "IP:PORT that proxies dial (default: 0.0.0.0:7445)"},
+    {"--tunnel-listen", "proxy.tunnel_listen", "IP:PORT that agents dial (default: 0.0.0.0:7451)"},
+    {"--peer-listen", "proxy.peer_listen", "IP:PORT that proxies dial (default: 0.0.0.0:7452)"},
     {"--public-listen", "proxy.public_listen",
-     "IP:PORT of HTTPS for users (default: 0.0.0.0:7446); \"\" turns it off"},
+     "IP:PORT of HTTPS for users (default: 0.0.0.0:7453); \"\" turns it off"},
     {"--advertise-host", "proxy.advertise_host",
      "name or address at which others reach it (default: the first in its certificate)"},
     {"--ingress", "proxy.ingress",

@@ -66,7 +66,8 @@ class NodePart {
   virtual v1::GetTunnelsResponse tunnels() const = 0;
   // Begins to leave, as a request asks for it. kFailedPrecondition if this node does not drain.
   virtual Status drain(const v1::DrainRequest& request) = 0;
-  virtual v1::DrainStatus drain_status() const = 0;
+  // How that goes; who asks is given the time to ask again before the node ends.
+  virtual v1::DrainStatus drain_status() = 0;
   virtual std::vector<ComponentReport> reports() const = 0;
   virtual void update_metrics() = 0;
 };

@@ -13,6 +13,7 @@
 #include "identity/certificate.h"
 #include "identity/identity.h"
 #include "identity/permissions.h"
+#include "net/http_address.h"
 #include "resource/proto_time.h"
 #include "resource/registry.h"
 #include "web/answer.h"
@@ -27,6 +28,8 @@ constexpr Duration kAnnounceTtl = std::chrono::seconds(30);
 // For those at the door to say what they want, once no new ones come.
 constexpr Duration kDoorPatience = std::chrono::seconds(10);
 constexpr Duration kDoorPoll = std::chrono::milliseconds(20);
+// Longer than between two questions of `holdfast proxy drain`.
+constexpr Duration kFollowerPause = std::chrono::milliseconds(1'500);
 
 tunnel::ProxyIdentity identity_of(const node::HeldIdentity& held) {
   return {.certificate_pem = held.certificate_pem,
@@ -74,6 +77,8 @@ tunnel::ProxyOptions proxy_options(const PartWorld& world, const ProxyPartOption
 ingress::IngressOptions ingress_options(const config::ProxySection& config) {
   ingress::IngressOptions made;
   made.max_connections = config.limits.connections;
+  // However many one client opens, there is room for others.
+  made.max_connections_per_address = std::max<uint64_t>(1, config.limits.connections / 4 * 3);
   made.reuse_port = config.reuse_port;
   return made;
 }
@@ -175,7 +180,12 @@ ProxyPart::ProxyPart(const PartWorld& world, const ProxyPartOptions& options,
 
 tunnel::ProxyService::Asks ProxyPart::asks() {
   tunnel::ProxyService::Asks asks;
-  asks.service = [this](const std::string& name) { return find_service(view_, name); };
+  asks.service = [this](const std::string& name) -> Result<std::optional<v1::Service>> {
+    Result<v1::Service> found = look_up<Kind::Service>(view_, name);
+    if (absl::IsNotFound(found.status())) return std::nullopt;
+    TRY_OK(found.status());
+    return *std::move(found);
+  };
   asks.announce_draining = [this]() -> asio::awaitable<void> {
     co_await world_.announce_within(std::chrono::seconds(2));
   };
@@ -206,9 +216,7 @@ Result<std::vector<std::string>> ProxyPart::listen() {
 }
 
 std::string ProxyPart::advertised(const std::string& address) const {
-  const std::string_view port = config::port_of(address);
-  return advertise_host_.contains(':') ? fmt::format("[{}]:{}", advertise_host_, port)
-                                       : fmt::format("{}:{}", advertise_host_, port);
+  return net::join_host_port(advertise_host_, config::port_of(address));
 }
 
 void ProxyPart::start() {
@@ -217,10 +225,23 @@ void ProxyPart::start() {
 }
 
 asio::awaitable<void> ProxyPart::stop() {
-  if (started_) co_await proxy_.drain(options_.config.drain_timeout);
+  if (started_) {
+    co_await proxy_.drain(options_.config.drain_timeout);
+    co_await let_followers_hear();
+  }
   co_await ingress_.stop();
   co_await proxy_.stop();
   co_await tasks_.join();
+}
+
+// Whoever follows the drain asks every half second, and wants to know how it ended.
+asio::awaitable<void> ProxyPart::let_followers_hear() {
+  const Time begun = clock_.now();
+  const bool followed = asked_ && *asked_ + kFollowerPause > begun;
+  while (followed && !told_end_ && clock_.now() < begun + kFollowerPause) {
+    const bool slept = co_await net::pause(kDoorPoll);
+    if (!slept) co_return;
+  }
 }
 
 Status ProxyPart::use_identity(const node::HeldIdentity& held) {
@@ -294,26 +315,32 @@ asio::awaitable<void> ProxyPart::run_drain(Duration timeout) {
   world_.changed();
 }
 
-v1::DrainStatus ProxyPart::drain_status() const {
+v1::DrainStatus ProxyPart::drain_status() {
   const tunnel::DrainProgress progress = proxy_.describe().drain;
+  asked_ = clock_.now();
+  told_end_ = progress.ended.has_value();
   v1::DrainStatus status;
   status.set_node(node_);
-  status.set_phase(std::string(tunnel::to_string(progress.phase)));
+  const bool closing = progress.phase == tunnel::DrainPhase::Closed && !progress.ended;
+  status.set_phase(closing ? "closing" : std::string(tunnel::to_string(progress.phase)));
   status.set_tunnels(static_cast<uint32_t>(progress.tunnels));
   status.set_advised(static_cast<uint32_t>(progress.advised));
   status.set_streams(static_cast<uint32_t>(progress.streams));
   status.set_cut(static_cast<uint32_t>(progress.cut));
   if (!proxy_.draining()) return status;
   *status.mutable_since() = resource::to_proto(progress.since);
-  *status.mutable_deadline() = resource::to_proto(progress.deadline);
+  *status.mutable_deadline() = resource::to_proto(progress.ended.value_or(progress.deadline));
   return status;
 }
 
 std::vector<ComponentReport> ProxyPart::reports() const {
   ComponentReport tunnels{.component = "tunnels", .status = absl::OkStatus()};
   if (proxy_.draining()) {
-    tunnels.status = coded(absl::StatusCode::kUnavailable, "HF2141",
-                           "the proxy drains: it takes no new tunnels and no new clients");
+    tunnels.status = proxy_.describe().drain.ended
+                         ? coded(absl::StatusCode::kUnavailable, "HF2143",
+                                 "the proxy has drained: it carries nothing until it is restarted")
+                         : coded(absl::StatusCode::kUnavailable, "HF2141",
+                                 "the proxy drains: it takes no new tunnels and no new clients");
   }
   return {tunnels, {.component = "ingress", .status = tunnels.status}};
 }
@@ -321,10 +348,11 @@ std::vector<ComponentReport> ProxyPart::reports() const {
 asio::awaitable<void> ProxyPart::close_ingress() {
   ingress_.stop_listening();
   const Time deadline = clock_.now() + kDoorPatience;
-  while (ingress_.waiting_count() > 0 && clock_.now() < deadline) {
+  // Once at least: who has just said what it wants is about to be dialled for.
+  do {
     const bool slept = co_await net::pause(kDoorPoll);
     if (!slept) co_return;
-  }
+  } while (ingress_.waiting_count() > 0 && clock_.now() < deadline);
 }
 
 asio::awaitable<net::HttpResponse> ProxyPart::answer(const ingress::PublicCall& call) {

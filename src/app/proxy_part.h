@@ -43,7 +43,7 @@ class ProxyPart final : public NodePart {
   void describe(v1::Resource& entry) const override;
   v1::GetTunnelsResponse tunnels() const override;
   Status drain(const v1::DrainRequest& request) override;
-  v1::DrainStatus drain_status() const override;
+  v1::DrainStatus drain_status() override;
   std::vector<ComponentReport> reports() const override;
   void update_metrics() override { proxy_.update_metrics(); }
 
@@ -57,6 +57,7 @@ class ProxyPart final : public NodePart {
   Result<net::HttpResponse> answer_allowed(const ingress::PublicCall& call);
   asio::awaitable<void> close_ingress();
   asio::awaitable<void> run_drain(Duration timeout);
+  asio::awaitable<void> let_followers_hear();
   std::string advertised(const std::string& address) const;
 
   const Clock& clock_;
@@ -72,8 +73,9 @@ class ProxyPart final : public NodePart {
   tunnel::ProxyService::Addresses addresses_;
   std::string public_address_;
   Status identity_status_;
-  Status ingress_status_;
   bool started_ = false;
+  std::optional<Time> asked_;  // of the drain, last
+  bool told_end_ = false;
   tunnel::LinkBuffers buffers_;
   tunnel::ProxyService proxy_;
   ingress::IngressService ingress_;

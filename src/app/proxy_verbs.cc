@@ -13,7 +13,8 @@ void add_proxy_verbs(CLI::App& app, CommandLine& line) {
       "  holdfast proxy drain edge-1 --node /var/lib/holdfast\n"
       "In this order: the proxy is announced as draining; its agents are told to move, which they\n"
       "do before they leave; it takes no new clients; what runs may finish until the timeout. It\n"
-      "stays there, drained, until it is stopped. SIGTERM does the same and then ends it.\n"
+      "stays there, drained, until it is stopped; a restart undoes it, and nothing else does.\n"
+      "SIGTERM does the same and then ends it; a second one cuts what still runs.\n"
       "The proxy is asked itself, at its public address with your certificate; whoever may delete\n"
       "proxies may (operator, admin). With --node it is asked by its socket instead.");
   drain->add_option("NAME", line.drain.name, "of the proxy")->required();

@@ -111,6 +111,8 @@ void add_connect(CLI::App& app, CommandLine& line) {
                       "take connections here instead, as 127.0.0.1:5432; port 0: any");
   connect->add_option("--socks", line.connect.socks,
                       "be a SOCKS5 proxy here, where names of hosts are services");
+  connect->add_flag("--allow-remote", line.connect.allow_remote,
+                    "listen on an address that other machines reach: they act in your name");
   line.on(connect, [&line](const cli::Console& console) {
     return cli::connect(console, line.connection, line.connect);
   });

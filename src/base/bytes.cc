@@ -83,6 +83,28 @@ std::string quoted(std::string_view text, size_t max_bytes) {
   return out;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    size_t length = sequence_length(text);
+    const auto byte = static_cast<uint8_t>(text[0]);
+    // Some terminals take those of two bytes for control characters, too.
+    const bool control = (byte < 0x20 && byte != '\n') || byte == 0x7f ||
+                         (length == 2 && byte == 0xc2 && static_cast<uint8_t>(text[1]) < 0xa0);
+    const bool safe = length > 0 && !control;
+    if (length == 0) length = 1;
+    for (const char each : text.substr(0, length)) {
+      if (safe) {
+        out += each;
+      } else {
+        out += fmt::format("\\x{:02x}", static_cast<uint8_t>(each));
+      }
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
 std::optional<std::string_view> did_you_mean(std::string_view wrong,
                                              std::span<const std::string_view> candidates) {
   constexpr size_t kLongestWord = 64;

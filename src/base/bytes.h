@@ -16,6 +16,10 @@ std::optional<size_t> first_invalid_utf8(std::string_view text);
 // UTF-8 and line ends are escaped; cut to `max_bytes` with an ellipsis.
 std::string quoted(std::string_view text, size_t max_bytes = 64);
 
+// `text` as it may be shown on a terminal: control characters, but for line ends, and invalid UTF-8
+// are escaped.
+std::string printable(std::string_view text);
+
 // The candidate closest to `wrong` if it is close enough to be what was meant; two swapped
 // neighbours ("prots" for "ports") are one mistake.
 std::optional<std::string_view> did_you_mean(std::string_view wrong,

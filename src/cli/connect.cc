@@ -127,6 +127,18 @@ Exit serve_port(const Console& console, ProxyRoute& route, const ConnectOptions&
   return Exit::Ok;
 }
 
+std::optional<Failure> wrong_listener(const ConnectOptions& options) {
+  const std::string& address = options.listen.empty() ? options.socks : options.listen;
+  if (address.empty()) return std::nullopt;
+  const auto endpoint = local_endpoint(address);
+  if (!endpoint.ok()) return usage(std::string(split_reason(endpoint.status()).message));
+  if (endpoint->address().is_loopback() || options.allow_remote) return std::nullopt;
+  return known(Exit::Usage, "HF2316",
+               fmt::format("{} is reached from other machines, and whoever reaches it would use "
+                           "services in your name",
+                           quoted(address)));
+}
+
 std::optional<Failure> wrong(const ConnectOptions& options) {
   if (!options.listen.empty() && !options.socks.empty()) {
     return usage("--listen is for one service, --socks for all; use one of them");
@@ -140,7 +152,7 @@ std::optional<Failure> wrong(const ConnectOptions& options) {
       return usage(fmt::format("--proxy {}: {}", quoted(proxy), *problem));
     }
   }
-  return std::nullopt;
+  return wrong_listener(options);
 }
 
 }  // namespace

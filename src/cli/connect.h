@@ -17,6 +17,7 @@ struct ConnectOptions {
   std::vector<std::string> proxies{};  // HOST:PORT each; none: those the controllers know
   std::string listen{};                // takes connections there instead of standard input
   std::string socks{};                 // likewise, by SOCKS5: names of hosts are services
+  bool allow_remote = false;           // whoever reaches that address uses the user's identity
 };
 Exit connect(const Console& console, const Connection& connection, const ConnectOptions& options);
 

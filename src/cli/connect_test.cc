@@ -34,6 +34,21 @@ TEST(Connect, OptionsThatContradictEachOtherAreSaidBeforeAnythingIsRead) {
   EXPECT_EQ(connect(console, nowhere, {.target = "web"}), Exit::BadProfile) << "not logged in";
 }
 
+TEST(Connect, APortThatOthersReachIsOpenedOnlyIfThatIsWanted) {
+  const Console console;
+  const Connection nowhere{.profile_dir = "/nonexistent"};
+  for (const char* address : {"0.0.0.0:0", "[::]:0", "192.0.2.1:5432"}) {
+    EXPECT_EQ(connect(console, nowhere, {.target = "web", .listen = address}), Exit::Usage);
+    EXPECT_EQ(connect(console, nowhere, {.socks = address}), Exit::Usage) << address;
+    EXPECT_EQ(connect(console, nowhere, {.socks = address, .allow_remote = true}), Exit::BadProfile)
+        << "only then the profile is looked for";
+  }
+  for (const char* address : {"127.0.0.1:0", "[::1]:0", "127.9.9.9:1"}) {
+    EXPECT_EQ(connect(console, nowhere, {.socks = address}), Exit::BadProfile) << address;
+  }
+  EXPECT_EQ(connect(console, nowhere, {.socks = "nowhere"}), Exit::Usage);
+}
+
 TEST(Connect, WhatAProxyRefusesKeepsItsCode) {
   const Status denied =
       refusal_of(403, R"({"error":{"code":"HF5001","message":"user/ann may not connect"}})");

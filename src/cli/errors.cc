@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/reason.h"
 #include "cli/output.h"
 #include "cli/reasons.h"
@@ -104,7 +105,7 @@ Failure explain(const Status& status, const Asked& asked) {
 }
 
 std::string to_text(const Failure& failure) {
-  std::string text = fmt::format("error {}: {}\n", failure.code, failure.message);
+  std::string text = fmt::format("error {}: {}\n", failure.code, printable(failure.message));
   if (!failure.next.empty()) text += fmt::format("  next: {}\n", failure.next);
   return text;
 }

@@ -75,6 +75,15 @@ TEST(Explain, ACertificateOfAnotherAuthorityIsNoRiddle) {
   }
 }
 
+TEST(Failure, TextOfOthersCannotCommandTheTerminal) {
+  EXPECT_EQ(to_text({Exit::Failed, "HF2203",
+                     "a\x1b]0;owned\x07\xc2\x9b"
+                     "2Jb\r\nc\xffd \xc3\xa9",
+                     ""}),
+            "error HF2203: a\\x1b]0;owned\\x07\\xc2\\x9b2Jb\\x0d\n"
+            "c\\xffd \xc3\xa9\n");
+}
+
 TEST(Failure, IsTextOrJson) {
   const Failure failure{Exit::Failed, "HF6020", "no \"web\"\n", "look"};
   EXPECT_EQ(to_text({Exit::Failed, "HF6020", "no web", "look"}),

@@ -66,15 +66,20 @@ net::SocksReply reply_for(const Status& why) {
 
 }  // namespace
 
-LocalPort::LocalPort(const asio::any_io_executor& loop, ProxyRoute& route, LocalPortOptions options)
-    : route_(route), options_(std::move(options)), acceptor_(loop), tasks_(loop) {}
-
-Result<std::string> LocalPort::listen() {
-  TRY(const net::ListenAddress parsed, net::parse_listen_address(options_.address));
+Result<tcp::endpoint> local_endpoint(const std::string& address) {
+  TRY(const net::ListenAddress parsed, net::parse_listen_address(address));
   if (!parsed.socket_file.empty()) return absl::InvalidArgumentError("use ADDRESS:PORT");
   tcp::endpoint endpoint;
   endpoint.resize(parsed.endpoint.size());
   std::memcpy(endpoint.data(), parsed.endpoint.data(), parsed.endpoint.size());
+  return endpoint;
+}
+
+LocalPort::LocalPort(const asio::any_io_executor& loop, ProxyRoute& route, LocalPortOptions options)
+    : route_(route), options_(std::move(options)), acceptor_(loop), tasks_(loop) {}
+
+Result<std::string> LocalPort::listen() {
+  TRY(const tcp::endpoint endpoint, local_endpoint(options_.address));
   boost::system::error_code error;
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);

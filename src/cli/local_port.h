@@ -15,6 +15,9 @@
 
 namespace holdfast::cli {
 
+// Where "127.0.0.1:5432" is. kInvalidArgument.
+Result<asio::ip::tcp::endpoint> local_endpoint(const std::string& address);
+
 struct LocalPortOptions {
   std::string address{};
   // What every connection is for; absent: each says so by SOCKS5.

@@ -10,6 +10,11 @@ namespace {
 
 using resource::Kind;
 
+// An agent with a tunnel to every proxy there is: worth knowing, nothing to get up for.
+constexpr std::string_view kAllThereAre = "HF2133";
+// A proxy that has drained and waits to be stopped.
+constexpr std::string_view kDrained = "HF2143";
+
 template <typename Node>
 std::string seen(const Node& node, WallTime now) {
   return node.has_last_heartbeat() ? age(to_wall(node.last_heartbeat()), now) : "";
@@ -24,7 +29,8 @@ std::string state_of(const Node& node, std::string_view own, WallTime now) {
   const WallTime heard = to_wall(node.last_heartbeat());
   if (announcement.has_ttl() && now - heard > to_duration(announcement.ttl())) return "late";
   if (!own.empty()) return std::string(own);
-  return node.code().empty() ? "online" : fmt::format("degraded ({})", node.code());
+  if (node.code().empty()) return "online";
+  return fmt::format("{} ({})", node.code() == kAllThereAre ? "online" : "degraded", node.code());
 }
 
 template <typename Node>
@@ -112,7 +118,9 @@ Row node_row(const v1::Resource& node, bool wide, WallTime now) {
 
 std::string node_state(const v1::Resource& node, WallTime now) {
   if (node.has_agent()) return state_of(node.agent(), "", now);
-  return state_of(node.proxy(), node.proxy().draining() ? "draining" : "", now);
+  const v1::Proxy& proxy = node.proxy();
+  const std::string_view leaving = proxy.code() == kDrained ? "drained" : "draining";
+  return state_of(proxy, proxy.draining() ? leaving : "", now);
 }
 
 }  // namespace holdfast::cli

@@ -15,7 +15,7 @@ bool is_node_kind(resource::Kind kind);
 Row node_headers(resource::Kind kind, bool wide);
 Row node_row(const v1::Resource& node, bool wide, WallTime now);
 
-// "online", "degraded (HF2133)", "draining", "late", "offline".
+// "online", "online (HF2133)", "degraded (HF2132)", "draining", "drained", "late", "offline".
 std::string node_state(const v1::Resource& node, WallTime now);
 
 }  // namespace holdfast::cli

@@ -39,6 +39,13 @@ TEST(NodeColumns, AnAgentShowsHowManyTunnelsItHasOfThoseItWants) {
   }
 }
 
+TEST(NodeColumns, AnAgentThatHasAllThereAreIsWellAndSaysSo) {
+  v1::Resource edge = agent();
+  edge.mutable_agent()->set_code("HF2133");
+
+  EXPECT_EQ(node_state(edge, kNow), "online (HF2133)");
+}
+
 TEST(NodeColumns, WhatTheControllersKnowCountsMoreThanWhatANodeSaid) {
   v1::Resource edge = agent();
   EXPECT_EQ(node_state(edge, kNow), "online");
@@ -56,6 +63,8 @@ TEST(NodeColumns, AProxyThatDrainsSaysSo) {
   front.mutable_proxy()->set_code("HF2141");
 
   EXPECT_EQ(node_state(front, kNow), "draining");
+  front.mutable_proxy()->set_code("HF2143");
+  EXPECT_EQ(node_state(front, kNow), "drained");
   for (const bool wide : {false, true}) {
     EXPECT_EQ(node_row(front, wide, kNow).size(), node_headers(Kind::Proxy, wide).size());
   }

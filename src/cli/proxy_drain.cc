@@ -19,6 +19,7 @@ namespace holdfast::cli {
 namespace {
 
 constexpr Duration kPoll = std::chrono::milliseconds(500);
+constexpr int kMostMisses = 6;
 
 WallTime wall_now() {
   return SystemClock().wall_now();
@@ -82,20 +83,32 @@ class Draining {
  private:
   Exit follow() {
     std::string shown;
-    while (status_.phase() != "closed") {
-      std::string text = drain_text(status_, wall_now());
-      if (text != shown) print_err(text + "\n");
-      shown = std::move(text);
+    const std::string node = status_.node();
+    for (int misses = 0; status_.phase() != "closed";) {
+      const std::string text = drain_text(status_, wall_now());
+      std::string what = text.substr(0, text.find(';'));  // the rest changes by itself
+      if (what != shown) print_err(text + "\n");
+      shown = std::move(what);
       std::this_thread::sleep_for(kPoll);
+      const v1::DrainStatus before = status_;
       const Status asked = ask({.target = "/v1/drain"});
-      if (asked.ok()) continue;
-      // It has closed its public address, or has ended altogether.
-      if (!absl::IsUnavailable(asked)) return failed(asked);
-      print_err("the proxy has closed its door; `holdfast get proxies` shows what is left\n");
-      return Exit::Ok;
+      // A successor may have the port.
+      const bool same = asked.ok() && status_.node() == node && status_.phase() != "running";
+      const bool gone = asked.ok() ? !same : split_reason(asked).code.empty();
+      if (!gone && !asked.ok()) return failed(asked);
+      misses = gone ? misses + 1 : 0;
+      if (gone) status_ = before;
+      if (misses == kMostMisses) return unknown(node, text);
     }
-    print_out(drained_text(status_, wall_now()) + "\n");
+    print_out(drained_text(status_) + "\n");
     return Exit::Ok;
+  }
+
+  // It has ended, or is cut off.
+  Exit unknown(const std::string& node, const std::string& last) const {
+    return console_.report(
+        known(Exit::NoController, "HF2144",
+              fmt::format("{} no longer says how its drain goes; last it was {}", node, last)));
   }
 
   Status ask(const net::HttpCall& call) {
@@ -131,9 +144,10 @@ std::string drain_text(const v1::DrainStatus& status, WallTime now) {
                      relative(to_wall(status.deadline()), now));
 }
 
-std::string drained_text(const v1::DrainStatus& status, WallTime now) {
+std::string drained_text(const v1::DrainStatus& status) {
   return fmt::format(
-      "{} drained in {}; {}", status.node(), age(to_wall(status.since()), now),
+      "{} drained in {}; {}", status.node(),
+      age(to_wall(status.since()), to_wall(status.deadline())),
       status.cut() == 0 ? "nothing was cut" : plural(status.cut(), "connection") + " cut");
 }
 

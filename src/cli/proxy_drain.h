@@ -19,12 +19,13 @@ struct DrainOptions {
   bool now = false;
   bool wait = true;
 };
-// Follows it until it has drained, and says how long that took and what was left.
+// Follows it until it has drained, and says how long that took and what was cut. HF2144 if the
+// proxy ends before it has said.
 Exit drain_proxy(const Console& console, const Connection& connection, const DrainOptions& options);
 
 // "advising: 120 of 300 agents told to move, 180 tunnels and 12 connections left; cut in 4m50s".
 std::string drain_text(const v1::DrainStatus& status, WallTime now);
-// "drained in 12s; 3 connections were cut".
-std::string drained_text(const v1::DrainStatus& status, WallTime now);
+// "proxy/edge-1 drained in 12s; 3 connections cut".
+std::string drained_text(const v1::DrainStatus& status);
 
 }  // namespace holdfast::cli

@@ -23,7 +23,7 @@ TEST(ProxyList, HasThoseThatCanBeReachedAndThoseBeingDrainedLast) {
 }
 
 TEST(ProxyList, IsReadBackAsItWasWritten) {
-  const ProxyList proxies = {"a.example:7446", "[::1]:7446", "10.0.0.1:1"};
+  const ProxyList proxies = {"a.example:7453", "[::1]:7453", "10.0.0.1:1"};
   EXPECT_EQ(parse_proxies(to_text(proxies)), proxies);
 }
 

@@ -7,7 +7,7 @@
 namespace holdfast::cli {
 namespace {
 
-// code, title, what it means, what to do.
+// code, title, what it means, what to do. HF2nnn are in reasons_tunnel.cc.
 constexpr ReasonInfo kReasons[] = {
     {"HF1001", "no controller reached",
      "Nothing answers at the address, or the network does not let us through.",
@@ -113,7 +113,7 @@ constexpr ReasonInfo kReasons[] = {
      "It went beyond a stream's window. The tunnel was closed.",
      "update both sides to the same version; if they are, report it with the message"},
     {"HF2004", "too many streams given up",
-     "A peer opened streams and gave them up, or opened more than allowed, faster than the limit.",
+     "A peer opened streams and gave them up far faster than one of ours would.",
      "look at what connects to the proxy that often"},
     {"HF2005", "a tunnel's peer does not read",
      "It makes this side answer and does not take the answers. The tunnel was closed.",
@@ -121,7 +121,8 @@ constexpr ReasonInfo kReasons[] = {
     {"HF2006", "too many messages in a tunnel",
      "A peer sends messages faster than the limit. The tunnel was closed.",
      "update both sides to the same version; if they are, report it with the message"},
-    {"HF2007", "a tunnel is full of streams", "As many connections as are allowed run through it.",
+    {"HF2007", "a tunnel is full of streams",
+     "As many connections as are allowed run through it, or too many were given up just now.",
      "give the agent more tunnels, or the service more agents"},
     {"HF2008", "a tunnel takes no new streams", "One of its sides is leaving; what runs finishes.",
      "try again: another tunnel is used"},
@@ -428,15 +429,22 @@ std::string wrapped(std::string_view text) {
 
 }  // namespace
 
-std::span<const ReasonInfo> all_reasons() {
-  return kReasons;
+std::vector<ReasonInfo> all_reasons() {
+  std::vector<ReasonInfo> all(std::begin(kReasons), std::end(kReasons));
+  all.insert(all.end(), tunnel_reasons().begin(), tunnel_reasons().end());
+  std::ranges::sort(all, {}, &ReasonInfo::code);
+  return all;
 }
 
 const ReasonInfo* find_reason(std::string_view code) {
   if (code.starts_with("HF") || code.starts_with("hf")) code.remove_prefix(2);
-  const auto* const found = std::ranges::find_if(
-      kReasons, [&](const ReasonInfo& reason) { return reason.code.substr(2) == code; });
-  return found == std::end(kReasons) ? nullptr : found;
+  for (const std::span<const ReasonInfo> rows :
+       {std::span<const ReasonInfo>(kReasons), tunnel_reasons()}) {
+    const auto found = std::ranges::find_if(
+        rows, [&](const ReasonInfo& reason) { return reason.code.substr(2) == code; });
+    if (found != rows.end()) return &*found;
+  }
+  return nullptr;
 }
 
 std::string to_text(const ReasonInfo& reason) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::cli {
 
@@ -16,9 +17,11 @@ struct ReasonInfo {
 };
 
 // In order of their codes.
-std::span<const ReasonInfo> all_reasons();
+std::vector<ReasonInfo> all_reasons();
 // Null if there is none. Also takes "hf5001" and "5001".
 const ReasonInfo* find_reason(std::string_view code);
+// The rows HF2nnn alone, in order: tunnels, routes and ingress.
+std::span<const ReasonInfo> tunnel_reasons();
 // The row as `holdfast explain` shows it.
 std::string to_text(const ReasonInfo& reason);
 

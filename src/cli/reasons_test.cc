@@ -50,9 +50,12 @@ TEST(Reasons, EveryRowIsInTheDocumentation) {
 }
 
 TEST(Reasons, RowsAreWholeAndInOrder) {
-  EXPECT_TRUE(std::ranges::is_sorted(all_reasons(), {}, &ReasonInfo::code));
-  EXPECT_EQ(std::ranges::adjacent_find(all_reasons(), {}, &ReasonInfo::code), all_reasons().end());
-  for (const ReasonInfo& reason : all_reasons()) {
+  const std::vector<ReasonInfo> all = all_reasons();
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &ReasonInfo::code));
+  EXPECT_EQ(std::ranges::adjacent_find(all, {}, &ReasonInfo::code), all.end());
+  EXPECT_TRUE(std::ranges::is_sorted(tunnel_reasons(), {}, &ReasonInfo::code));
+  for (const ReasonInfo& reason : tunnel_reasons()) EXPECT_TRUE(reason.code.starts_with("HF2"));
+  for (const ReasonInfo& reason : all) {
     EXPECT_FALSE(reason.title.empty()) << reason.code;
     EXPECT_TRUE(reason.meaning.ends_with('.')) << reason.code;
     EXPECT_FALSE(reason.next.empty()) << reason.code;

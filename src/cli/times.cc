@@ -55,6 +55,15 @@ Result<Duration> parse_duration(std::string_view text) {
   return duration;
 }
 
+std::string fine_text(Duration duration) {
+  using std::chrono::microseconds;
+  if (duration <= Duration::zero() || duration >= seconds(1)) return to_short_string(duration);
+  const auto micros = duration_cast<microseconds>(duration).count();
+  if (micros < 1'000) return fmt::format("{}us", std::max<int64_t>(micros, 1));
+  if (micros < 100'000) return fmt::format("{:.3g}ms", static_cast<double>(micros) / 1'000);
+  return to_short_string(duration);
+}
+
 std::string relative(WallTime time, WallTime now) {
   // Hundreds of years do not fit into nanoseconds.
   constexpr milliseconds kMost = std::chrono::hours(24 * 365 * 250);

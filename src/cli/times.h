@@ -19,6 +19,9 @@ google::protobuf::Duration to_proto(Duration duration);
 // "90" or "1.5" for seconds, or "1m30s"; above zero, at most a year.
 Result<Duration> parse_duration(std::string_view text);
 
+// "90us", "1.5ms", "12.3ms", "3m12s": for what is often shorter than a millisecond.
+std::string fine_text(Duration duration);
+
 // "3m12s ago", "in 23h05m".
 std::string relative(WallTime time, WallTime now);
 // "3m12s": how long ago; "0ms" for what is still to come.

@@ -10,7 +10,7 @@ namespace holdfast::cli {
 namespace {
 
 std::string round_trip(const auto& row) {
-  return row.has_round_trip() ? to_short_string(to_duration(row.round_trip())) : "";
+  return row.has_round_trip() ? fine_text(to_duration(row.round_trip())) : "";
 }
 
 std::string since(const google::protobuf::Timestamp& time, WallTime now) {

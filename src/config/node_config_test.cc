@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "config/addresses.h"
 #include "config/load.h"
 #include "config/node_rules.h"
 
@@ -93,22 +94,45 @@ TEST(ProxyConfig, HasPortsOfItsOwn) {
 
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const ProxySection& proxy = loaded->config.proxy;
-  EXPECT_EQ(proxy.tunnel_listen, "0.0.0.0:7444");
-  EXPECT_EQ(proxy.peer_listen, "0.0.0.0:7445");
-  EXPECT_EQ(proxy.public_listen, "0.0.0.0:7446");
+  EXPECT_EQ(proxy.tunnel_listen, "0.0.0.0:7451");
+  EXPECT_EQ(proxy.peer_listen, "0.0.0.0:7452");
+  EXPECT_EQ(proxy.public_listen, "0.0.0.0:7453");
   EXPECT_EQ(proxy.drain_timeout, 5min);
   EXPECT_EQ(proxy.generation, 7u);
   EXPECT_TRUE(proxy.reuse_port);
   EXPECT_EQ(proxy.limits.tunnels, 20'000u);
 }
 
+// All of them on one machine is how people begin.
+TEST(ProxyConfig, TheDefaultsOfARoleLeaveThoseOfTheOthersAlone) {
+  const auto controller = load(from_file(Role::Controller, ""));
+  const auto proxy = load(from_file(Role::Proxy, ""));
+  ASSERT_TRUE(controller.ok() && proxy.ok());
+  const Config& held = controller->config;
+  std::vector<std::string_view> taken = {port_of(held.controller.http.listen),
+                                         port_of(held.controller.http.health_listen)};
+  for (const std::string& address : held.controller.listen) taken.push_back(port_of(address));
+
+  for (const std::string& address :
+       {proxy->config.proxy.tunnel_listen, proxy->config.proxy.peer_listen,
+        proxy->config.proxy.public_listen}) {
+    EXPECT_THAT(taken, testing::Not(testing::Contains(port_of(address)))) << address;
+  }
+}
+
+TEST(AgentConfig, ATunnelHasRoomForSoManyConnectionsAndNoMore) {
+  EXPECT_TRUE(load(from_file(Role::Agent, "agent: {limits: {connections: 65536}}")).ok());
+  EXPECT_THAT(all_problems(from_file(Role::Agent, "agent: {limits: {connections: 65537}}")),
+              HasSubstr("agent.limits.connections"));
+}
+
 TEST(ProxyConfig, TwoListenersDoNotShareAPort) {
   const std::string problems = all_problems(
-      from_file(Role::Proxy, "proxy: {peer_listen: 0.0.0.0:7444, ingress: ['tcp:[::]:7446=db']}"));
+      from_file(Role::Proxy, "proxy: {peer_listen: 0.0.0.0:7451, ingress: ['tcp:[::]:7453=db']}"));
 
-  EXPECT_THAT(problems, HasSubstr("proxy.peer_listen 0.0.0.0:7444 is also taken by "
-                                  "proxy.tunnel_listen 0.0.0.0:7444"));
-  EXPECT_THAT(problems, HasSubstr("proxy.ingress [::]:7446 is also taken by proxy.public_listen"));
+  EXPECT_THAT(problems, HasSubstr("proxy.peer_listen 0.0.0.0:7451 is also taken by "
+                                  "proxy.tunnel_listen 0.0.0.0:7451"));
+  EXPECT_THAT(problems, HasSubstr("proxy.ingress [::]:7453 is also taken by proxy.public_listen"));
 }
 
 TEST(ProxyConfig, AVariableMayNameSeveralServicesOfOneListener) {

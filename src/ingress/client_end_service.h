@@ -30,6 +30,9 @@ class ClientEnd final : public tunnel::StreamEnd {
   void attached(tunnel::Link& link, tunnel::StreamId stream) override;
   Pulled pull(std::span<char> into) override { return inner_->pull(into); }
   ssize_t push(std::string_view bytes) override { return inner_->push(bytes); }
+  ssize_t push_parts(std::span<const std::string_view> parts) override {
+    return inner_->push_parts(parts);
+  }
   void push_end() override { inner_->push_end(); }
   void reset(tunnel::ResetCode code, std::string_view why) override;
 

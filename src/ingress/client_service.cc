@@ -48,6 +48,7 @@ asio::awaitable<void> until_gone(const IngressShared& shared, Waiting client) {
 
 asio::awaitable<Status> discard(net::HttpStream& stream) {
   std::array<char, 4'096> bytes;
+  co_await stream.finish();
   for (size_t total = 0; total < kMaxDiscardedBytes;) {
     CO_TRY(const size_t count, co_await stream.read_some(bytes));
     if (count == 0) break;
@@ -77,7 +78,6 @@ asio::awaitable<Result<tunnel::Reached>> dial_for(IngressShared& shared, tunnel:
 }
 
 asio::awaitable<void> linger(IngressShared& shared, net::HttpStream& stream) {
-  co_await stream.finish();
   const Status ignored = co_await net::within(shared.options.linger, discard(stream),
                                               absl::DeadlineExceededError("lingered"));
   stream.close();

@@ -25,6 +25,7 @@ struct Client {
   net::StreamSocket socket;
   std::string source{};  // "10.0.0.7:51234"
   Slot slot{};
+  bool late = false;  // came when no new clients are taken any more
 };
 
 // What the connections of a service have in common.

@@ -17,7 +17,7 @@ const char* ConnectionLimits::why_not(const std::string& address, bool waits) co
 
 Slot::Slot(Limits limits, const std::string& address, bool waits)
     : limits_(std::move(limits)),
-      count_(limits_->by_address_.try_emplace(address).first),
+      count_(&*limits_->by_address_.try_emplace(address).first),
       waits_(waits) {
   limits_->open_ += 1;
   count_->second.open += 1;
@@ -50,7 +50,8 @@ void Slot::give_back() {
   settle();
   limits_->open_ -= 1;
   count_->second.open -= 1;
-  if (count_->second.open == 0) limits_->by_address_.erase(count_);
+  if (count_->second.open == 0)
+    limits_->by_address_.erase(limits_->by_address_.find(count_->first));
   limits_ = nullptr;
 }
 

@@ -53,7 +53,8 @@ class Slot {
   void give_back();
 
   Limits limits_;
-  ConnectionLimits::ByAddress::iterator count_{};
+  // Where it is stays when others come; an iterator would not.
+  ConnectionLimits::ByAddress::value_type* count_ = nullptr;
   bool waits_ = false;
 };
 

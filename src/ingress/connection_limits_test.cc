@@ -60,5 +60,20 @@ TEST(ConnectionLimits, APlaceIsGivenBackOnceHoweverOftenItMoved) {
   EXPECT_EQ(all->addresses(), 0U) << "an address that is gone costs nothing";
 }
 
+TEST(ConnectionLimits, APlaceIsKeptWhileManyOthersComeAndGo) {
+  const auto all = std::make_shared<ConnectionLimits>(
+      IngressOptions{.max_connections = 20'000, .max_connections_per_address = 2});
+  Slot first(all, "first", true);
+  {
+    std::vector<Slot> others;
+    for (int i = 0; i < 10'000; ++i) others.emplace_back(all, std::to_string(i), false);
+    first.settle();
+    EXPECT_EQ(all->waiting(), 0U);
+  }
+  EXPECT_EQ(all->addresses(), 1U);
+  first = Slot();
+  EXPECT_EQ(all->addresses(), 0U);
+}
+
 }  // namespace
 }  // namespace holdfast::ingress

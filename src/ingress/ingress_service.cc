@@ -41,16 +41,6 @@ struct Listener {
   bool waits() const { return is_public || spec.kind == ListenerSpec::Kind::Sni; }
 };
 
-// Of whom the limits count: a host with IPv6 has a whole network of addresses.
-std::string counted_address(const asio::ip::address& address) {
-  if (address.is_v4()) return address.to_string();
-  const asio::ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) return make_address_v4(asio::ip::v4_mapped, v6).to_string();
-  asio::ip::address_v6::bytes_type bytes = v6.to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), 0);
-  return asio::ip::address_v6(bytes).to_string();
-}
-
 boost::system::error_code bind_to(tcp::acceptor& acceptor, const tcp::endpoint& endpoint,
                                   bool reuse_port) {
   boost::system::error_code error;
@@ -84,6 +74,7 @@ struct IngressService::State {
                .options = options,
                .metrics = std::make_shared<IngressMetrics>(shared.parts.registry),
                .limits = std::make_shared<ConnectionLimits>(options)},
+        late_limits(std::make_shared<ConnectionLimits>(options)),
         tasks(shared.parts.loop) {}
 
   Result<std::string> start(const std::string& address, ListenerSpec spec, bool is_public);
@@ -93,8 +84,13 @@ struct IngressService::State {
   void take(Listener& listener, tcp::socket socket, const tcp::endpoint& peer);
   void drain(Listener& listener);
 
+  size_t open() const { return shared.limits->open() + late_limits->open(); }
+  size_t waiting() const { return shared.limits->waiting() + late_limits->waiting(); }
+
   IngressShared shared;
+  Slot::Limits late_limits;       // of those that came after stop_listening()
   std::list<Listener> listeners;  // those that are closed, too: their clients read the spec
+  bool is_late = false;           // no new clients are taken
   bool is_open = false;
   bool stopping = false;
   net::TaskGroup tasks;
@@ -152,16 +148,17 @@ asio::awaitable<void> IngressService::State::accept(Listener& listener) {
 
 asio::awaitable<void> IngressService::State::show_gauges() {
   for (bool waited = true; waited; waited = co_await net::pause(kGaugePeriod)) {
-    shared.metrics->connections.set(static_cast<double>(shared.limits->open()));
-    shared.metrics->waiting.set(static_cast<double>(shared.limits->waiting()));
+    shared.metrics->connections.set(static_cast<double>(open()));
+    shared.metrics->waiting.set(static_cast<double>(waiting()));
   }
 }
 
 void IngressService::State::take(Listener& listener, tcp::socket socket,
                                  const tcp::endpoint& peer) {
   if (stopping) return;
-  const std::string address = counted_address(peer.address());
-  const char* limit = shared.limits->why_not(address, listener.waits());
+  const std::string address = net::counted_address(peer.address());
+  const Slot::Limits& limits = is_late ? late_limits : shared.limits;
+  const char* limit = limits->why_not(address, listener.waits());
   if (limit == nullptr && listener.is_public && shared.tls == nullptr) limit = "no_certificate";
   if (limit != nullptr) {
     shared.metrics->turned_away.with({{"limit", limit}}).add();
@@ -171,7 +168,8 @@ void IngressService::State::take(Listener& listener, tcp::socket socket,
   prepare(socket);
   Client client{.socket = net::StreamSocket(std::move(socket)),
                 .source = net::to_text(peer),
-                .slot = Slot(shared.limits, address, listener.waits())};
+                .slot = Slot(limits, address, listener.waits()),
+                .late = is_late};
   if (listener.is_public) return tasks.spawn(serve_public(shared, std::move(client)));
   const auto serve = listener.spec.kind == ListenerSpec::Kind::Tcp ? serve_tcp : serve_sni;
   tasks.spawn(serve(shared, std::move(client), listener.spec));
@@ -187,7 +185,8 @@ void IngressService::State::drain(Listener& listener) {
     if (!error) take(listener, std::move(socket), peer);
     if (error == asio::error::connection_aborted) error = {};
   }
-  listener.acceptor.close(error);
+  // A successor on the same port is to get whoever comes from now on.
+  if (!listener.is_public || shared.options.reuse_port) listener.acceptor.close(error);
 }
 
 IngressService::IngressService(Parts parts, IngressOptions options)
@@ -222,6 +221,7 @@ Status IngressService::set_trust(const std::string& cluster, const std::string& 
 
 void IngressService::stop_listening() {
   for (Listener& listener : state_->listeners) state_->drain(listener);
+  state_->is_late = true;
 }
 
 asio::awaitable<void> IngressService::stop() {
@@ -234,7 +234,7 @@ asio::awaitable<void> IngressService::stop() {
 }
 
 size_t IngressService::connection_count() const {
-  return state_->shared.limits->open();
+  return state_->open();
 }
 
 size_t IngressService::waiting_count() const {

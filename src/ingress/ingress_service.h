@@ -67,14 +67,17 @@ class IngressService {
   // Whom to believe, and the cluster's name.
   Status set_trust(const std::string& cluster, const std::string& ca_pem);
 
-  // Takes what waits in the backlogs, then closes the listeners. Connections go on.
+  // Takes what waits in the backlogs, then closes the listeners. Connections go on. The public port
+  // stays open until stop(), to say how things go: whoever asks it to CONNECT is refused with
+  // HF2315 from now on. With `reuse_port` it is closed like the others.
   void stop_listening();
   // Ends the listeners, whoever has not reached a service yet, and all of the public port; streams
   // of the others are the dialer's.
   asio::awaitable<void> stop();
 
   size_t connection_count() const;  // with those that are streams now
-  size_t waiting_count() const;     // those that have not yet said what they want
+  // Those that have not yet said what they want; not those that came after stop_listening().
+  size_t waiting_count() const;
 
  private:
   struct State;

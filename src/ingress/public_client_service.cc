@@ -29,6 +29,7 @@ class PublicClient {
       : shared_(shared),
         slot_(std::move(client.slot)),
         source_(std::move(client.source)),
+        late_(client.late),
         socket_(client.socket.native_handle()),
         stream_(net::make_tls_stream(std::move(client.socket), shared.tls)) {}
 
@@ -61,6 +62,7 @@ class PublicClient {
   IngressShared& shared_;
   Slot slot_;
   const std::string source_;
+  const bool late_;
   const int socket_;
   std::unique_ptr<net::HttpStream> stream_;
   bool secure_ = false;  // there is a client that can be told something
@@ -108,6 +110,10 @@ Result<Identity> PublicClient::identify() {
 }
 
 asio::awaitable<Status> PublicClient::connect(const Identity& caller) {
+  if (late_) {
+    co_return coded(absl::StatusCode::kUnavailable, "HF2315",
+                    "the proxy drains and takes no new connections");
+  }
   const Lookups& lookups = shared_.parts.lookups;
   // A service may have a name that ends like the cluster's.
   const bool whole = lookups.service(head_.host).ok();

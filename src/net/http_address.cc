@@ -7,8 +7,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 
 #include "base/bytes.h"
 
@@ -19,6 +21,15 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 constexpr std::string_view kUnix = "unix:";
+
+std::optional<tcp::endpoint> to_tcp(const asio::generic::stream_protocol::endpoint& endpoint) {
+  const int family = endpoint.protocol().family();
+  if (family != AF_INET && family != AF_INET6) return std::nullopt;
+  tcp::endpoint address;
+  address.resize(endpoint.size());
+  std::memcpy(address.data(), endpoint.data(), endpoint.size());
+  return address;
+}
 
 Result<ListenAddress> parse_unix(std::string_view path) {
   if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path) || path.starts_with('\0')) {
@@ -57,14 +68,28 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
 }
 
 std::string to_text(const asio::generic::stream_protocol::endpoint& endpoint) {
-  const int family = endpoint.protocol().family();
-  if (family != AF_INET && family != AF_INET6) return "unix";
-  tcp::endpoint address;
-  address.resize(endpoint.size());
-  std::memcpy(address.data(), endpoint.data(), endpoint.size());
-  const std::string host = address.address().to_string();
-  if (family == AF_INET6) return fmt::format("[{}]:{}", host, address.port());
-  return fmt::format("{}:{}", host, address.port());
+  const std::optional<tcp::endpoint> address = to_tcp(endpoint);
+  if (!address) return "unix";
+  return join_host_port(address->address().to_string(), std::to_string(address->port()));
+}
+
+std::string join_host_port(std::string_view host, std::string_view port) {
+  const bool is_bare_v6 = host.contains(':') && !host.starts_with('[');
+  return is_bare_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+std::string counted_address(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
+  const asio::ip::address_v6 v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return make_address_v4(asio::ip::v4_mapped, v6).to_string();
+  asio::ip::address_v6::bytes_type bytes = v6.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return asio::ip::address_v6(bytes).to_string();
+}
+
+std::string counted_address(const asio::generic::stream_protocol::endpoint& peer) {
+  const std::optional<tcp::endpoint> address = to_tcp(peer);
+  return address ? counted_address(address->address()) : "unix";
 }
 
 }  // namespace holdfast::net

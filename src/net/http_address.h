@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/address.hpp>
 
 #include <string>
 #include <string_view>
@@ -19,5 +20,13 @@ Result<ListenAddress> parse_listen_address(std::string_view text);
 
 // "127.0.0.1:8080", "[::1]:8080", or "unix".
 std::string to_text(const boost::asio::generic::stream_protocol::endpoint& endpoint);
+
+// "host:port", with brackets around a host that is an IPv6 address.
+std::string join_host_port(std::string_view host, std::string_view port);
+
+// Of whom limits per address count: a host with IPv6 has a whole network of 64 bits.
+std::string counted_address(const boost::asio::ip::address& address);
+// The same of a peer; "unix" if it has none.
+std::string counted_address(const boost::asio::generic::stream_protocol::endpoint& peer);
 
 }  // namespace holdfast::net

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "net/http_address.h"
@@ -22,6 +25,7 @@ using asio::ip::tcp;
 constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kLongestHost = 253;
 constexpr size_t kMaxEndpoints = 8;  // of one name
+constexpr size_t kMaxQueries = 256;  // names at once; they take turns
 
 // The first of the first one's family, the first of the other, the second of the first, ...
 std::vector<StreamEndpoint> in_turns(const std::vector<StreamEndpoint>& found) {
@@ -38,43 +42,93 @@ std::vector<StreamEndpoint> in_turns(const std::vector<StreamEndpoint>& found) {
   return ordered;
 }
 
-// The lookup runs on a thread of Asio's that nothing can interrupt, so it is not waited for beyond
-// the deadline: it keeps what it writes to, and what it finds then is dropped.
-class Lookup {
- public:
-  Lookup(const asio::any_io_executor& executor, const HostPort& parts)
-      : shared_(std::make_shared<Shared>(executor)) {
-    shared_->resolver.async_resolve(parts.host, parts.port,
-                                    [shared = shared_](const boost::system::error_code& error,
-                                                       const tcp::resolver::results_type& results) {
-                                      shared->error = error;
-                                      for (const auto& entry : results)
-                                        shared->found.emplace_back(entry.endpoint());
-                                      shared->done.cancel();
-                                      shared->finished = true;
-                                    });
+// A name that is looked up, for everybody who waits for it. It runs on the one thread that Asio has
+// for it, which nothing can interrupt, so it is not waited for beyond a deadline: it keeps what it
+// writes to, and if nobody waits any more its turn is passed over.
+struct Query {
+  explicit Query(const asio::any_io_executor& executor) : resolver(executor) {}
+
+  void finish(const boost::system::error_code& why, const tcp::resolver::results_type& results) {
+    error = why;
+    for (const auto& entry : results) found.emplace_back(entry.endpoint());
+    finished = true;
+    for (asio::steady_timer* waiter : waiters) waiter->cancel();
   }
 
-  asio::awaitable<Result<std::vector<StreamEndpoint>>> wait(Duration timeout) {
-    if (!shared_->finished) {
-      shared_->done.expires_after(timeout);
-      co_await shared_->done.async_wait(kAsValue);
+  tcp::resolver resolver;
+  std::set<asio::steady_timer*> waiters{};
+  bool finished = false;
+  boost::system::error_code error{};
+  std::vector<StreamEndpoint> found{};
+};
+using SharedQuery = std::shared_ptr<Query>;  // tidy: shared, the look-up may end after who waits
+
+// Those of one loop.
+class Queries final : public asio::execution_context::service {
+ public:
+  using key_type = Queries;
+  static inline const asio::execution_context::id id{};  // Asio's way to find a service of a loop
+  explicit Queries(asio::execution_context& loop) : service(loop) {}
+
+  // The one that runs already or a new one; null if too many run.
+  SharedQuery start(const asio::any_io_executor& executor, const HostPort& parts) {
+    SharedQuery& query = running_[key(parts)];
+    if (query != nullptr && !query->finished) return query;
+    std::erase_if(running_, [&](const auto& one) { return &one.second != &query && is_over(one); });
+    if (running_.size() > kMaxQueries) {
+      running_.erase(key(parts));
+      return nullptr;
     }
-    if (!shared_->finished) co_return absl::UnavailableError("its name was not found in time");
-    if (shared_->error) co_return absl::UnavailableError(shared_->error.message());
-    co_return in_turns(shared_->found);
+    query = std::make_shared<Query>(executor);
+    query->resolver.async_resolve(
+        parts.host, parts.port,
+        [query](const auto& error, const auto& results) { query->finish(error, results); });
+    return query;
+  }
+  void leave(const HostPort& parts, const SharedQuery& query) {
+    if (!query->waiters.empty()) return;
+    query->resolver.cancel();
+    const auto found = running_.find(key(parts));
+    if (found != running_.end() && found->second == query) running_.erase(found);
   }
 
  private:
-  struct Shared {
-    explicit Shared(const asio::any_io_executor& executor) : resolver(executor), done(executor) {}
-    tcp::resolver resolver;
-    asio::steady_timer done;
-    bool finished = false;
-    boost::system::error_code error;
-    std::vector<StreamEndpoint> found;
-  };
-  std::shared_ptr<Shared> shared_;  // tidy: shared, the lookup may end after its owner
+  static std::string key(const HostPort& parts) { return parts.host + ":" + parts.port; }
+  static bool is_over(const auto& one) { return one.second == nullptr || one.second->finished; }
+  void shutdown() noexcept override { running_.clear(); }
+
+  std::map<std::string, SharedQuery> running_;
+};
+
+// One that waits; the last to leave ends the look-up.
+class Waiter {
+ public:
+  Waiter(Queries& queries, const HostPort& parts, SharedQuery query, Duration timeout)
+      : queries_(queries),
+        parts_(parts),
+        query_(std::move(query)),
+        done_(query_->resolver.get_executor(), timeout) {
+    query_->waiters.insert(&done_);
+  }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+  ~Waiter() {
+    query_->waiters.erase(&done_);
+    queries_.leave(parts_, query_);
+  }
+
+  asio::awaitable<Result<std::vector<StreamEndpoint>>> wait() {
+    if (!query_->finished) co_await done_.async_wait(kAsValue);
+    if (!query_->finished) co_return absl::UnavailableError("its name was not found in time");
+    if (query_->error) co_return absl::UnavailableError(query_->error.message());
+    co_return in_turns(query_->found);
+  }
+
+ private:
+  Queries& queries_;
+  const HostPort& parts_;
+  SharedQuery query_;
+  asio::steady_timer done_;
 };
 
 }  // namespace
@@ -102,8 +156,14 @@ asio::awaitable<Result<std::vector<StreamEndpoint>>> look_up(std::string address
     co_return std::vector<StreamEndpoint>{known->endpoint};
   }
   CO_TRY(const HostPort parts, split_host_port(address));
-  Lookup lookup(co_await asio::this_coro::executor, parts);
-  co_return co_await lookup.wait(timeout);
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  auto& queries = asio::use_service<Queries>(asio::query(executor, asio::execution::context));
+  SharedQuery query = queries.start(executor, parts);
+  if (query == nullptr) {
+    co_return absl::ResourceExhaustedError("too many names are being looked up");
+  }
+  Waiter waiter(queries, parts, std::move(query), timeout);
+  co_return co_await waiter.wait();
 }
 
 }  // namespace holdfast::net

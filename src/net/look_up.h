@@ -19,7 +19,8 @@ using StreamEndpoint = asio::generic::stream_protocol::endpoint;
 // Where "HOST:PORT", "[::1]:8080" or "unix:PATH" leads: at most eight, the families in turns, so
 // that one which leads nowhere does not come before all of the other. Asks nobody for an address
 // that is one already. kInvalidArgument if it is no address; kUnavailable if the name is not found,
-// or not in time.
+// or not in time; kResourceExhausted if 256 other names are looked up already. Who asks for the
+// same name at the same time shares the answer, and what nobody waits for any more is given up.
 asio::awaitable<Result<std::vector<StreamEndpoint>>> look_up(std::string address, Duration timeout);
 
 struct HostPort {

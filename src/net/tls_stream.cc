@@ -60,12 +60,16 @@ class TlsStream final : public HttpStream {
   }
 
   asio::awaitable<void> finish() override {
-    if (broken_) co_return;
-    // Once: the peer's own farewell is read with what else it sends.
-    const std::optional<int> wanted =
-        attempt([this] { return SSL_shutdown(ssl_.get()) < 0 ? -1 : 1; });
+    // Until it is out: the peer's own farewell is read with what else it sends.
+    while (!broken_) {
+      const std::optional<int> wanted =
+          attempt([this] { return SSL_shutdown(ssl_.get()) < 0 ? -1 : 1; });
+      if (!wanted) break;
+      const Status waited = co_await wait_for(*wanted);
+      if (!waited.ok()) co_return;
+    }
     boost::system::error_code ignored;  // the peer may be gone
-    if (!wanted) socket_.shutdown(StreamSocket::shutdown_send, ignored);
+    if (!broken_) socket_.shutdown(StreamSocket::shutdown_send, ignored);
   }
 
   void close() override {

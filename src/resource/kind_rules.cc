@@ -23,6 +23,7 @@ constexpr uint32_t kMaxPort = 65535;
 constexpr uint32_t kMaxZoneId = 254;
 constexpr uint32_t kMaxAgentConnections = 1024;
 constexpr uint32_t kMaxKeepaliveMisses = 100;
+constexpr int64_t kMaxKeepaliveSeconds = 3'600;
 constexpr int64_t kMinKeepaliveNanos = 100'000'000;
 // Every node makes a TLS handshake each time.
 constexpr Duration kMinReconnectInterval = std::chrono::seconds(10);
@@ -264,6 +265,10 @@ Status validate_networking_config(const v1::Resource& resource) {
   if (config.has_keepalive_interval() && interval.seconds() == 0 &&
       interval.nanos() < kMinKeepaliveNanos) {
     return wrong_field("spec.keepalive_interval", "is too short; use 100ms or more");
+  }
+  if (interval.seconds() >= kMaxKeepaliveSeconds &&
+      (interval.seconds() > kMaxKeepaliveSeconds || interval.nanos() > 0)) {
+    return wrong_field("spec.keepalive_interval", "is too long; use 1h or less");
   }
   const Duration reconnect = to_duration(config.reconnect_interval());
   if (reconnect != Duration::zero() && reconnect < kMinReconnectInterval) {

@@ -14,17 +14,35 @@ constexpr AdmissionOptions kOptions{.max_handshakes = 4,
                                     .burst = 20,
                                     .max_waiting = 100,
                                     .max_wait = 5s,
+                                    .max_quiet = 10,
                                     .max_unauthenticated_per_address = 8,
+                                    .failures_per_second = 10,
+                                    .failure_burst = 50,
+                                    .failures_per_second_per_address = 5,
+                                    .failure_burst_per_address = 30,
+                                    .max_failing_addresses = 100,
                                     .min_retry = 1s,
                                     .max_retry = 30s};
 
 class AdmissionTest : public testing::Test {
  protected:
+  // Who comes and speaks at once.
+  std::optional<Admission::Ticket> arrive(const std::string& address) {
+    const auto ticket = admission_.arrive(address, now_);
+    if (ticket) admission_.spoke(*ticket);
+    return ticket;
+  }
   // So many that nobody shares an address.
   void arrive(int count) {
     for (int i = 0; i < count; ++i) {
-      ASSERT_TRUE(admission_.arrive("10.0.0." + std::to_string(++last_address_), now_));
+      ASSERT_TRUE(arrive("10.0.0." + std::to_string(++last_address_)));
     }
+  }
+  void fail(const std::string& address) {
+    ASSERT_TRUE(arrive(address));
+    const auto start = admission_.next(now_);
+    ASSERT_TRUE(start);
+    admission_.finish(start->ticket, Admission::Outcome::Failed, now_);
   }
   // Starts, admits and ends all that may start now.
   int admit_all() {
@@ -45,7 +63,7 @@ class AdmissionTest : public testing::Test {
 };
 
 TEST_F(AdmissionTest, StartsAtOnceWhatComesAlone) {
-  const auto ticket = admission_.arrive("10.0.0.1", now_);
+  const auto ticket = arrive("10.0.0.1");
   const auto start = admission_.next(now_);
   ASSERT_TRUE(ticket && start);
   EXPECT_EQ(start->ticket, *ticket);
@@ -130,7 +148,7 @@ TEST_F(AdmissionTest, AFullQueueLeavesTheRestInTheBacklog) {
     arrive(1);
   }
   EXPECT_FALSE(admission_.may_accept());
-  EXPECT_EQ(admission_.arrive("10.1.0.1", now_), std::nullopt);
+  EXPECT_EQ(arrive("10.1.0.1"), std::nullopt);
   admission_.next(now_);
   EXPECT_TRUE(admission_.may_accept());
   EXPECT_EQ(admission_.stats().max_waiting_seen, 100U);
@@ -138,34 +156,104 @@ TEST_F(AdmissionTest, AFullQueueLeavesTheRestInTheBacklog) {
 
 TEST_F(AdmissionTest, AnAddressHasOnlySoManyStrangers) {
   std::vector<Admission::Ticket> tickets;
-  for (int i = 0; i < 8; ++i) tickets.push_back(*admission_.arrive("10.9.9.9", now_));
-  EXPECT_EQ(admission_.arrive("10.9.9.9", now_), std::nullopt);
-  EXPECT_TRUE(admission_.arrive("10.0.0.1", now_));
+  for (int i = 0; i < 8; ++i) tickets.push_back(*arrive("10.9.9.9"));
+  EXPECT_EQ(arrive("10.9.9.9"), std::nullopt);
+  EXPECT_TRUE(arrive("10.0.0.1"));
   EXPECT_EQ(admission_.stats().dropped, 1U);
 
   ASSERT_TRUE(admission_.next(now_));
   admission_.authenticated(tickets[0]);
-  EXPECT_TRUE(admission_.arrive("10.9.9.9", now_)) << "one of them is known now";
+  EXPECT_TRUE(arrive("10.9.9.9")) << "one of them is known now";
 }
 
 TEST_F(AdmissionTest, AnAddressCannotTakeEverySlot) {
-  for (int i = 0; i < 8; ++i) admission_.arrive("10.9.9.9", now_);
-  const auto other = admission_.arrive("10.0.0.1", now_);
+  for (int i = 0; i < 8; ++i) arrive("10.9.9.9");
+  const auto other = arrive("10.0.0.1");
   std::vector<Admission::Ticket> started;
   while (const auto start = admission_.next(now_)) started.push_back(start->ticket);
-  EXPECT_THAT(started, testing::ElementsAre(1U, 2U, *other));
+  EXPECT_THAT(started, testing::ElementsAre(1U, *other, 2U));
+}
+
+TEST_F(AdmissionTest, WhoSaysNothingHasNoSlot) {
+  std::vector<Admission::Ticket> silent;
+  for (const char* host : {"10.9.9.8", "10.9.9.9"}) {
+    for (int i = 0; i < 8; ++i) silent.push_back(*admission_.arrive(host, now_));
+  }
+  EXPECT_FALSE(admission_.next(now_));
+  arrive(4);
+  EXPECT_EQ(admit_all(), 4);
+
+  for (const Admission::Ticket ticket : silent) {
+    admission_.finish(ticket, Admission::Outcome::Quiet, now_);
+  }
+  EXPECT_EQ(admission_.quiet(), 0U);
+  EXPECT_EQ(admission_.stats().quiet, 16U);
+  EXPECT_TRUE(arrive("10.9.9.9")) << "to be quiet is no failed handshake";
+}
+
+TEST_F(AdmissionTest, WhoWasQuietForLongestMakesRoom) {
+  EXPECT_EQ(admission_.make_room(now_), std::nullopt);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(admission_.arrive("10.0.0." + std::to_string(i), now_));
+    EXPECT_EQ(admission_.make_room(now_), std::nullopt);
+  }
+  ASSERT_TRUE(admission_.arrive("10.1.0.1", now_));
+  EXPECT_THAT(admission_.make_room(now_), Optional(1U));
+  admission_.spoke(1);
+  EXPECT_EQ(admission_.waiting(), 0U) << "it is gone";
+  EXPECT_EQ(admission_.quiet(), 10U);
+}
+
+TEST_F(AdmissionTest, SlotsGoToTheAddressThatHasFewest) {
+  std::vector<Admission::Ticket> first;
+  for (int i = 0; i < 3; ++i) first.push_back(*arrive("10.9.9.9"));
+  ASSERT_TRUE(admission_.next(now_));
+  const auto other = arrive("10.0.0.1");
+  EXPECT_EQ(admission_.next(now_)->ticket, *other) << "though it came later";
+  EXPECT_EQ(admission_.next(now_)->ticket, first[1]);
+}
+
+TEST_F(AdmissionTest, TheLastSlotsAreForAddressesThatHaveNone) {
+  for (const char* host : {"10.9.9.8", "10.9.9.9"}) {
+    for (int i = 0; i < 8; ++i) arrive(host);
+  }
+  while (admission_.next(now_)) {
+  }
+  EXPECT_EQ(admission_.handshakes(), 3U);
+  const auto other = arrive("10.0.0.1");
+  const auto start = admission_.next(now_);
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->ticket, *other);
 }
 
 TEST_F(AdmissionTest, StrangersDoNotUseUpWhatAgentsNeed) {
-  for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(admission_.arrive("10.9.9.9", now_));
-    const auto start = admission_.next(now_);
-    ASSERT_TRUE(start);
-    admission_.finish(start->ticket, Admission::Outcome::Failed, now_);
-  }
+  for (int i = 0; i < 30; ++i) fail("10.9.9.9");
   arrive(20);
   EXPECT_EQ(admit_all(), 20);
-  EXPECT_EQ(admission_.stats().failed, 200U);
+  EXPECT_EQ(admission_.stats().failed, 30U);
+}
+
+TEST_F(AdmissionTest, AnAddressThatFailsTooOftenIsDroppedForAWhile) {
+  for (int i = 0; i < 30; ++i) fail("10.9.9.9");
+  EXPECT_EQ(arrive("10.9.9.9"), std::nullopt);
+  EXPECT_EQ(admission_.stats().failing, 1U);
+  EXPECT_TRUE(admission_.arrive("10.0.0.1", now_));
+
+  now_ += 1s;
+  for (int i = 0; i < 5; ++i) fail("10.9.9.9");
+  EXPECT_EQ(arrive("10.9.9.9"), std::nullopt) << "so many a second";
+  now_ += 1min;
+  EXPECT_TRUE(arrive("10.9.9.9"));
+}
+
+TEST_F(AdmissionTest, WithTooManyFailuresInAllOnlyThoseComeInThatHaveNotFailed) {
+  for (int i = 0; i < 50; ++i) fail("10.9.9." + std::to_string(i));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(arrive("10.9.9." + std::to_string(i)), std::nullopt) << i;
+  }
+  EXPECT_TRUE(arrive("10.0.0.1"));
+  now_ += 1s;
+  EXPECT_TRUE(arrive("10.9.9.9"));
 }
 
 TEST_F(AdmissionTest, WhoLeavesWhileItWaitsIsForgotten) {

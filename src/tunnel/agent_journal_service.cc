@@ -28,6 +28,7 @@ std::string text(const Status& why) {
 void AgentJournal::connected(const ProxyInfo& proxy, const std::string& address) {
   ++stats_.connected;
   failing_.erase(address);
+  told_.erase(proxy.name);
   last_failure_.clear();
   log::info("tunnel connected",
             {{"proxy", proxy.name}, {"zone", proxy.zone}, {"address", address}});
@@ -35,6 +36,9 @@ void AgentJournal::connected(const ProxyInfo& proxy, const std::string& address)
 
 void AgentJournal::advised(const std::string& proxy, const MoveAdvice& advice) {
   ++stats_.advised;
+  if (told_.size() >= kMaxFailing) told_.clear();
+  // A proxy that says it all the time says nothing new.
+  if (!told_.insert(proxy).second) return;
   log::info("a proxy asks the agent to move",
             {{"proxy", proxy}, {"code", advice.code}, {"why", advice.reason}});
 }
@@ -58,9 +62,12 @@ void AgentJournal::ended(const TunnelEnd& end, const std::string& proxy, const s
       return;
     case How::Lost:
       ++stats_.lost;
+      ++stats_.losses[code_of(end.why)];
       recovery_.lost(now);
-      log::warn("tunnel lost",
-                {{"proxy", proxy}, {"streams", end.streams}, {"why", text(end.why)}});
+      log::warn("tunnel lost", {{"proxy", proxy},
+                                {"streams", end.streams},
+                                {"code", code_of(end.why)},
+                                {"why", text(end.why)}});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@ struct AgentStats {
   uint64_t advised = 0;                        // to move
   uint64_t drained = 0;                        // tunnels that ended because someone wanted it
   uint64_t lost = 0;                           // and those that did not
+  std::map<std::string, uint64_t> losses{};    // of these, by code
   uint64_t recoveries = 0;                     // times that there were enough again after a loss
   Duration last_recovery{0};                   // how long that took
   Duration recovery_sum{0};
@@ -52,6 +54,7 @@ class AgentJournal {
   Recovery recovery_;
   std::string last_failure_;
   std::string shortfall_code_;                  // that was logged last
+  std::set<std::string> told_;                  // proxies whose advice was logged
   std::map<std::string, std::string> failing_;  // address -> the code that was logged
 };
 

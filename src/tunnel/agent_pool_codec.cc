@@ -59,6 +59,10 @@ MoveAdvice move_advice(const v1::Advice& advice) {
   return read;
 }
 
+// The rules of the resource, for one that an older controller has let through.
+constexpr Duration kLongestKeepalive = std::chrono::hours(1);
+constexpr uint32_t kMostMisses = 100;
+
 PoolSettings pool_settings(const v1::NetworkingConfig& config) {
   PoolSettings settings;
   if (config.tunnel_strategy() == v1::TUNNEL_STRATEGY_AGENT_MESH) {
@@ -69,8 +73,10 @@ PoolSettings pool_settings(const v1::NetworkingConfig& config) {
   settings.disconnect_threshold =
       std::max(Duration::zero(), resource::to_duration(config.disconnect_threshold()));
   const Duration keepalive = resource::to_duration(config.keepalive_interval());
-  if (keepalive > Duration::zero()) settings.keepalive = keepalive;
-  if (config.keepalive_misses() > 0) settings.keepalive_misses = config.keepalive_misses();
+  if (keepalive > Duration::zero()) settings.keepalive = std::min(keepalive, kLongestKeepalive);
+  if (config.keepalive_misses() > 0) {
+    settings.keepalive_misses = std::min(config.keepalive_misses(), kMostMisses);
+  }
   return settings;
 }
 

@@ -102,5 +102,14 @@ TEST(AgentPoolCodec, ThresholdAndKeepaliveAreTakenOver) {
   EXPECT_EQ(settings.keepalive_misses, 4u);
 }
 
+TEST(AgentPoolCodec, AKeepaliveIsAnHourAtMost) {
+  v1::NetworkingConfig config;
+  config.mutable_keepalive_interval()->set_seconds(300'000'000'000);
+  config.set_keepalive_misses(4'000'000'000);
+
+  EXPECT_EQ(pool_settings(config).keepalive, 1h);
+  EXPECT_EQ(pool_settings(config).keepalive_misses, 100u);
+}
+
 }  // namespace
 }  // namespace holdfast::tunnel

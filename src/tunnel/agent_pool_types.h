@@ -171,6 +171,8 @@ struct PoolView {
   // Why there are fewer tunnels than configured; empty when there are enough.
   std::string shortfall_code;
   std::string shortfall;
+  // It has a tunnel to every proxy that takes tunnels: nothing is wrong, whatever is configured.
+  bool has_all_there_are = false;
   std::optional<Time> next_dial;
   Time last_topology_change;
   PoolStats stats;

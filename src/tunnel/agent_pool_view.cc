@@ -103,6 +103,7 @@ void AgentPool::explain_shortfall(PoolView& view, Time now) const {
     return because(kNoProxyKnown, "no proxy is known: neither from discovery nor configured");
   }
   if (view.tracked > 0 && view.usable_desired >= view.desired_count && view.usable > 0) {
+    view.has_all_there_are = true;
     return because(kTooFewProxies, fmt::format("{}: no more proxies take tunnels", have));
   }
   const std::vector<Place> open = book_.places(tracker_, is_last_resort(), now);

@@ -64,6 +64,18 @@ TEST(AgentPoolView, SaysThatThereAreFewerProxiesThanConfigured) {
 
   EXPECT_EQ(code(rig), "HF2133");
   EXPECT_THAT(rig.pool.describe(rig.now).shortfall, HasSubstr("1 of 2 tunnels"));
+  EXPECT_TRUE(rig.pool.describe(rig.now).has_all_there_are) << "nothing to repair here";
+}
+
+TEST(AgentPoolView, AProxyThatIsThereAndNotReachedIsSomethingToRepair) {
+  PoolRig rig;
+  rig.mention({pool_proxy("a")});
+  rig.connect_all();
+  rig.mention({pool_proxy("a"), pool_proxy("b")});
+  rig.take(rig.pool.on_failed(rig.next_dial().tunnel, rig.now));
+
+  EXPECT_FALSE(rig.pool.describe(rig.now).has_all_there_are);
+  EXPECT_EQ(code(rig), "HF2132");
 }
 
 TEST(AgentPoolView, SaysNothingWhenThereAreEnough) {

@@ -294,6 +294,7 @@ void AgentService::take_end(TunnelId id, const TunnelEnd& end) {
   const Time now = clock_.now();
   const AgentTunnel& tunnel = *node.mapped();
   ended_.cancel();
+  ended_sessions_.add(tunnel.session_stats());
   if (!closing_ && !tunnel.is_closed()) {
     journal_.ended(end, tunnel.proxy(), tunnel.address(), now);
   }
@@ -354,6 +355,12 @@ size_t AgentService::streams() const {
   for (const auto& [id, tunnel] : tunnels_) {
     if (tunnel->is_connected()) sum += tunnel->session().streams();
   }
+  return sum;
+}
+
+SessionStats AgentService::sessions() const {
+  SessionStats sum = ended_sessions_;
+  for (const auto& [id, tunnel] : tunnels_) sum.add(tunnel->session_stats());
   return sum;
 }
 

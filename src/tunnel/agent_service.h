@@ -78,6 +78,8 @@ class AgentService {
   // HOST:PORT, dialled when no better is known.
   void set_bootstrap(std::vector<std::string> addresses);
   void set_settings(const v1::NetworkingConfig& settings);
+  // What running streams get from a stop() that has not begun.
+  void set_stop_timeout(Duration timeout) { options_.stop_timeout = timeout; }
   // Called when describe() has something new to announce: a tunnel came, drains or went.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
@@ -94,6 +96,8 @@ class AgentService {
   WallTime last_frame() const;
   // Of all running streams.
   size_t streams() const;
+  // Of all tunnels there were.
+  SessionStats sessions() const;
   const AgentStats& stats() const { return journal_.stats(); }
   const ForwardStats& forwarded() const { return forward_.stats(); }
   PoolView pool() const { return pool_.describe(clock_.now()); }
@@ -150,6 +154,7 @@ class AgentService {
   bool closing_ = false;
   std::vector<Input> early_;  // before start()
   std::map<TunnelId, std::unique_ptr<AgentTunnel>> tunnels_;
+  SessionStats ended_sessions_{};
   asio::steady_timer timer_;
   asio::steady_timer ended_;  // a tunnel did
   net::TaskGroup tasks_;

@@ -129,8 +129,9 @@ void AgentTunnel::send_exposed(const v1::Exposed& exposed) {
   v1::TunnelMessage message;
   *message.mutable_exposed() = exposed;
   const Status sent = link_->send(message.SerializeAsString());
-  // A proxy that must go without it would choose by what is not so.
-  if (!sent.ok()) link_->close(sent);
+  // A proxy that must go without it would choose by what is not so; one that leaves chooses no
+  // more.
+  if (!sent.ok() && !draining_) link_->close(sent);
 }
 
 void AgentTunnel::set_keepalive(Duration interval, uint32_t misses) {

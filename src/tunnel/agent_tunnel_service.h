@@ -81,6 +81,8 @@ class AgentTunnel final : public LinkOwner {
   // Requires: connected.
   TunnelLife life() const;
   const Session& session() const { return link_->session(); }
+  // What its session counted; nothing if it never had one.
+  SessionStats session_stats() const { return link_ ? session().stats() : SessionStats{}; }
 
  private:
   void on_open(Link& link, StreamId stream, std::string_view payload) override;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/within.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -16,10 +17,16 @@ constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without de
 constexpr Duration kShortestTurn = std::chrono::milliseconds(1);
 constexpr Duration kLongestTurn = std::chrono::seconds(1);
 
+asio::awaitable<Status> readable(net::StreamSocket& socket) {
+  const auto [error] = co_await socket.async_wait(asio::socket_base::wait_read, kAsValue);
+  co_return error ? absl::UnavailableError(error.message()) : absl::OkStatus();
+}
+
 }  // namespace
 
 Door::Door(Parts parts, const AdmissionOptions& options, uint64_t seed, Enter enter)
     : parts_(std::move(parts)),
+      first_byte_(options.first_byte),
       admission_(options, seed, parts_.clock.now()),
       enter_(std::move(enter)),
       listener_(parts_.loop),
@@ -55,12 +62,29 @@ asio::awaitable<void> Door::accept() {
       if (!waited) co_return;
       continue;
     }
-    const auto ticket = admission_.arrive(came->host, parts_.clock.now());
+    const auto ticket = admission_.arrive(came->counted_as, parts_.clock.now());
     if (!ticket) continue;  // closes it
     waiting_.emplace(*ticket, std::move(came->socket));
-    // The deadline of who waits may be another now.
-    turn_.cancel();
+    tasks_.spawn(await_byte(*ticket));
+    if (const auto quiet = admission_.make_room(parts_.clock.now())) waiting_.erase(*quiet);
   }
+}
+
+// The socket may be closed and gone meanwhile: then the wait ends with an error.
+asio::awaitable<void> Door::await_byte(Admission::Ticket ticket) {
+  const auto found = waiting_.find(ticket);
+  if (found == waiting_.end()) co_return;
+  const Status spoke = co_await net::within(first_byte_, readable(found->second),
+                                            absl::DeadlineExceededError("it said nothing"));
+  if (closed_) co_return;
+  if (spoke.ok()) {
+    admission_.spoke(ticket);
+  } else {
+    admission_.finish(ticket, Admission::Outcome::Quiet, parts_.clock.now());
+    waiting_.erase(ticket);
+  }
+  // The deadline of who waits may be another now.
+  turn_.cancel();
 }
 
 asio::awaitable<void> Door::admit() {

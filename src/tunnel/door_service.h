@@ -1,7 +1,8 @@
 // Where tunnels or peers come in: a listener, and in front of it an admission that lets them
 // through no faster than it may.
 //
-//   accept ─► Admission ─► enter(socket, ticket) ─► finish(ticket)
+//   accept ─► await_byte ─► Admission ─► enter(socket, ticket) ─► finish(ticket)
+//                 └ nothing in time: closed, and it never had a slot
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -46,10 +47,12 @@ class Door {
 
  private:
   asio::awaitable<void> accept();
+  asio::awaitable<void> await_byte(Admission::Ticket ticket);
   asio::awaitable<void> admit();
   void start_next();
 
   Parts parts_;
+  const Duration first_byte_;
   Admission admission_;
   Enter enter_;
   Listener listener_;

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace holdfast::tunnel {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::milliseconds(1);
+
+}  // namespace
 
 std::string_view to_string(DrainPhase phase) {
   switch (phase) {
@@ -24,7 +29,10 @@ DrainPlan::DrainPlan(DrainOptions options, uint64_t seed)
     : options_(options), advice_(options.advise_per_second, seed) {}
 
 void DrainPlan::begin(std::vector<TunnelId> tunnels, Time now, std::optional<Duration> deadline) {
-  if (is_draining()) return;
+  if (is_draining()) {
+    if (deadline) deadline_ = std::min(deadline_, now + *deadline);
+    return;
+  }
   phase_ = DrainPhase::Deregistering;
   tunnels_ = std::move(tunnels);
   began_ = now;
@@ -58,11 +66,14 @@ std::vector<DrainStep> DrainPlan::on_tick(const DrainLoad& load, Time now) {
   std::vector<DrainStep> steps;
   if (phase_ == DrainPhase::Running || phase_ == DrainPhase::Closed) return steps;
   if (phase_ == DrainPhase::Deregistering) deregister(steps, now);
+  // Who was in the backlog is no load yet when listening stops: that is for the next tick to see.
+  const bool was_waiting = phase_ == DrainPhase::Waiting;
   if (phase_ == DrainPhase::Advising || phase_ == DrainPhase::Waiting) advise(steps, now);
+  looked_again_ = was_waiting;
   alone_ = load.alone;
   move_is_over_ = phase_ == DrainPhase::Waiting && now >= moved_by();
   const bool cut = hurried_ || now >= deadline_;
-  if (cut || (phase_ == DrainPhase::Waiting && is_over(load))) {
+  if (cut || (was_waiting && is_over(load))) {
     steps.emplace_back(CloseAll{.in_time = load.streams == 0});
     phase_ = DrainPhase::Closed;
     advice_.clear();
@@ -112,6 +123,9 @@ std::optional<Time> DrainPlan::next_deadline() const {
     next = std::min(next, told_deregister_ ? began_ + options_.deregister_within : began_);
   }
   if (const std::optional<Time> advice = advice_.next_deadline()) next = std::min(next, *advice);
+  if (phase_ == DrainPhase::Waiting && !looked_again_) {
+    next = std::min(next, advice_ended_ + kLookAgain);
+  }
   if (phase_ == DrainPhase::Waiting && !move_is_over_) {
     next = std::min(next, moved_by());
   }

@@ -58,7 +58,7 @@ class DrainPlan {
  public:
   DrainPlan(DrainOptions options, uint64_t seed);
 
-  // Does nothing the second time. `deadline` replaces the options' one.
+  // `deadline` replaces the options' one. The second time only an earlier deadline counts.
   void begin(std::vector<TunnelId> tunnels, Time now, std::optional<Duration> deadline = {});
   // The announcement was delivered, or failed: both go on.
   void deregistered();
@@ -94,6 +94,7 @@ class DrainPlan {
   Time began_{};
   Time deadline_{};
   Time advice_ended_{};
+  bool looked_again_ = false;  // at the load, since listening stopped
   bool alone_ = false;
   bool move_is_over_ = false;  // those that could move had their time
   size_t advised_ = 0;

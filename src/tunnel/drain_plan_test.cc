@@ -161,7 +161,17 @@ TEST_F(DrainPlanTest, WithoutAgentsOrStreamsItIsOverAtOnce) {
   std::vector<std::string> steps;
   for (const Done& one : run({})) steps.push_back(one.step);
   EXPECT_THAT(steps, ElementsAre("deregister", "tell", "stop listening", "close"));
-  EXPECT_EQ(now_, began_);
+  EXPECT_LE(now_, began_ + 10ms);
+}
+
+TEST_F(DrainPlanTest, LooksAgainAtTheLoadAfterItStopsListening) {
+  plan_.begin({}, now_);
+  plan_.deregistered();
+  const auto steps = plan_.on_tick({}, now_);
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(name_of(steps.back()), "stop listening") << "clients in the backlog are no load yet";
+  EXPECT_THAT(plan_.on_tick({.streams = 1}, now_ + 1ms), IsEmpty());
+  EXPECT_EQ(plan_.on_tick({}, now_ + 2ms).size(), 1U);
 }
 
 TEST_F(DrainPlanTest, WaitsForStreamsAndClosesWithTheLast) {
@@ -247,6 +257,14 @@ TEST_F(DrainPlanTest, BeginningTwiceChangesNothing) {
   plan_.begin(tunnels(1), now_);
   plan_.begin(tunnels(3), now_ + 1min, 1h);
   EXPECT_THAT(plan_.deadline(), Optional(began_ + 5min));
+}
+
+TEST_F(DrainPlanTest, AnEarlierDeadlineReplacesTheFirst) {
+  plan_.begin(tunnels(1), now_, 1h);
+  plan_.begin({}, now_ + 1min, 30s);
+  EXPECT_THAT(plan_.deadline(), Optional(began_ + 90s));
+  plan_.begin({}, now_ + 1min);
+  EXPECT_THAT(plan_.deadline(), Optional(began_ + 90s)) << "who names none wants no other";
 }
 
 class PeriodicAdviceTest : public testing::Test {

@@ -47,8 +47,13 @@ void DrainService::hurry() {
 }
 
 void DrainService::begin(std::optional<Duration> deadline) {
-  if (stopping_ || std::exchange(begun_, true)) return;
+  if (stopping_) return;
   ProxyShared& shared = parts_.shared;
+  if (std::exchange(begun_, true)) {
+    shared.drain.begin({}, shared.parts.clock.now(), deadline);
+    wake();
+    return;
+  }
   since_ = shared.parts.clock.wall_now();
   shared.counts.drains += 1;
   shared.drain.begin(shared.table.tunnels(), shared.parts.clock.now(), deadline);
@@ -151,6 +156,7 @@ asio::awaitable<void> DrainService::close_all(bool in_time) {
   }
   parts_.tunnels.for_each([&why](HeldTunnel& tunnel) { tunnel.close(why); });
   parts_.peers.close(why);
+  ended_ = shared.parts.clock.wall_now();
   log::info("drained", {{"cut", cut_}});
 }
 
@@ -158,6 +164,7 @@ DrainProgress DrainService::progress() const {
   const ProxyShared& shared = parts_.shared;
   DrainProgress progress{.phase = shared.drain.phase(),
                          .since = since_,
+                         .ended = ended_,
                          .tunnels = shared.table.tunnel_count(),
                          .advised = shared.drain.advised(),
                          .streams = shared.streams,

@@ -29,7 +29,7 @@ class DrainService {
   DrainService(Parts parts, Asks asks);
 
   // Begins if it had not; returns at the end, or when stop() is called.
-  // `deadline` replaces the options' one, of the first call.
+  // `deadline` replaces the options' one; of later calls it counts if it is earlier.
   asio::awaitable<void> drain(std::optional<Duration> deadline = {});
   void hurry();
   // The load may have fallen, or a tunnel come.
@@ -56,6 +56,7 @@ class DrainService {
   bool stopping_ = false;
   bool closing_ingress_ = false;
   WallTime since_{};
+  std::optional<WallTime> ended_;
   size_t cut_ = 0;
   asio::steady_timer turn_;
   asio::steady_timer end_;  // cancelled at the end

@@ -137,6 +137,7 @@ void World::pump(Process& process) {
       at(now_, [this, id = connection->id] { connection_lost(id); });
       continue;
     }
+    process.admission.spoke(*ticket);
     connection->ticket = *ticket;
     process.handshakes[*ticket] = connection->id;
   }

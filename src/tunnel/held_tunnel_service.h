@@ -46,6 +46,7 @@ class HeldTunnel final : public LinkOwner {
 
   TunnelId id() const { return id_; }  // 0: not welcomed
   const std::string& agent() const { return who_.name; }
+  const identity::Identity& who() const { return who_; }
   const Session& session() const { return link_.session(); }
   TunnelStatus describe() const;
 

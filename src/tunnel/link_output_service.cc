@@ -133,7 +133,7 @@ void Link::State::ready(StreamId stream) {
 }
 
 void Link::State::room(StreamId stream) {
-  if (outcome_) return;
+  if (outcome_ && streams_.empty()) return;
   room_.push_back(stream);
   schedule_work();
 }

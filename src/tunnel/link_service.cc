@@ -31,7 +31,9 @@ ssize_t StreamEnd::push_parts(std::span<const std::string_view> parts) {
   return all;
 }
 
-LinkBuffers::LinkBuffers() : in_(kBatchBytes), out_(kBatchBytes) {}
+LinkBuffers::LinkBuffers()
+    : in_(std::make_unique_for_overwrite<char[]>(kBatchBytes)),
+      out_(std::make_unique_for_overwrite<char[]>(kBatchBytes)) {}
 
 void LinkBuffers::Kept::set(size_t bytes) {
   buffers_.kept_ += bytes;
@@ -96,13 +98,16 @@ asio::awaitable<Status> Link::State::run() {
       co_await over_.async_wait(kAsValue);
     }
   }
+  Streams whole = outcome_->ok() && !given_up_ ? take_whole() : Streams();
   drop_streams(*outcome_);
+  streams_ = std::move(whole);
   if (outcome_->ok()) {
     // How that ends changes nothing.
     (void)co_await net::within(kPartingTimeout, part(), absl::OkStatus());
   }
   boost::system::error_code ignored;  // closed either way
   connection_->socket.close(ignored);
+  co_await flush();
   timer_.cancel();
   while (handlers_ > 0) co_await over_.async_wait(kAsValue);
   std::exchange(buried_, {}).clear();
@@ -122,6 +127,27 @@ asio::awaitable<Status> Link::State::part() {
     if (error) co_return absl::UnavailableError(error.message());
   }
   co_return absl::OkStatus();
+}
+
+// work() is over; what it is scheduled for wakes this instead.
+asio::awaitable<void> Link::State::flush() {
+  if (streams_.empty()) co_return;
+  const Time end = parts_.clock.now() + options_.flush_timeout;
+  timer_.expires_after(options_.flush_timeout);
+  timer_.async_wait(counted([] {}));
+  for (bool wanted = true; wanted;) {
+    make_room();
+    if (streams_.empty() || given_up_ || parts_.clock.now() >= end) break;
+    wanted = !(co_await net::is_cancelled());
+    if (wanted) co_await over_.async_wait(kAsValue);
+  }
+  drop_streams(absl::UnavailableError("the tunnel ended before all was read"));
+}
+
+void Link::State::give_up(Status why) {
+  given_up_ = true;
+  over_.cancel();
+  close(std::move(why));
 }
 
 void Link::State::close(Status why) {
@@ -226,7 +252,7 @@ asio::awaitable<Status> Link::run() {
   return state_->run();
 }
 void Link::close(Status why) {
-  state_->close(std::move(why));
+  state_->give_up(std::move(why));
 }
 asio::awaitable<Status> Link::open(std::string payload, std::unique_ptr<StreamEnd>& end,
                                    Duration timeout) {

@@ -69,13 +69,14 @@ class LinkOwner {
 
 // The bytes that links of one loop read into and write from, and how many they keep together for
 // ends that do not take them: a peer may send a window on every stream, and all windows of all
-// links are more than a process can have.
+// links are more than a process can have. The bytes to read into and write
+// from cost nothing until they are used.
 class LinkBuffers {
  public:
   static constexpr size_t kBatchBytes = 256 << 10;
   LinkBuffers();
-  std::span<char> in() { return in_; }
-  std::span<char> out() { return out_; }
+  std::span<char> in() { return {in_.get(), kBatchBytes}; }
+  std::span<char> out() { return {out_.get(), kBatchBytes}; }
   std::vector<Event>& events() { return events_; }
 
   // What one stream keeps; given back at its end.
@@ -103,7 +104,7 @@ class LinkBuffers {
   uint64_t cut_streams() const { return cut_streams_; }
 
  private:
-  std::vector<char> in_, out_;
+  std::unique_ptr<char[]> in_, out_;
   std::vector<Event> events_;  // what the bytes in in_ mean
   size_t max_kept_ = size_t{1} << 30;
   size_t kept_ = 0;
@@ -117,6 +118,8 @@ struct LinkOptions {
   // overtaken.
   size_t unsent_bytes = 256 << 10;
   Duration write_timeout = std::chrono::seconds(10);  // a peer that reads nothing that long is dead
+  // After the peer has left, for whoever has not yet read what came to its end.
+  Duration flush_timeout = std::chrono::seconds(30);
 };
 
 struct SecureConnection;  // secure_connection_service.h
@@ -133,7 +136,8 @@ class Link {
   Link(Parts parts, std::unique_ptr<SecureConnection> connection, LinkOptions options);
   ~Link();
 
-  // Until the connection ends; why. Every stream is reset then. Cancelling it closes the link.
+  // Until the connection ends; why. Every stream is reset then; only after a goodbye those that
+  // came to their end are given the time to be read. Cancelling it closes the link.
   asio::awaitable<Status> run();
   // Ends run() soon, with this.
   void close(Status why);

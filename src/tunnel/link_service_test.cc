@@ -77,6 +77,23 @@ TEST_F(LinkTest, WhatIsCutAtOneSideIsCutAtTheOther) {
   EXPECT_TRUE(run_until([&] { return proxy_.living_ends + agent_.living_ends == 0; }));
 }
 
+TEST_F(LinkTest, AClientThatIsCutWhileItsStreamStandsStillIsNoticed) {
+  proxy_.uses_tcp = agent_.uses_tcp = true;
+  start();
+  TestSocket client = open("app");
+  const std::string block = pattern(64 << 10);
+  size_t stuck = 0;
+  EXPECT_TRUE(run_until([&] {
+    stuck = client.write(block) == 0 ? stuck + 1 : 0;
+    return stuck > 200;
+  }));
+
+  client.cut();
+
+  EXPECT_TRUE(run_until([&] { return proxy_.living_ends + agent_.living_ends == 0; }));
+  EXPECT_EQ(proxy_.reports.at(0).reset, ResetCode::Broken);
+}
+
 TEST_F(LinkTest, ASlowReaderDoesNotStallItsNeighbours) {
   start();
   TestSocket slow = open("slow"), quick = open("quick");
@@ -163,6 +180,59 @@ TEST_F(LinkTest, AfterAGoodbyeRunningStreamsFinishAndBothSidesEndWell) {
   EXPECT_EQ(answered, "last words");
   EXPECT_TRUE(proxy_.ended->ok()) << *proxy_.ended;
   EXPECT_TRUE(agent_.ended->ok()) << *agent_.ended;
+}
+
+// A stream that has ended both ways, and whose client has not read all when the agent is gone.
+class LinkFlushTest : public LinkTest {
+ protected:
+  TestSocket leave_whole_stream(std::string_view down) {
+    TestSocket client = open("app");
+    TestSocket& app = agent_.apps["app"];
+    client.end();
+    EXPECT_TRUE(run_until([&] { return app.read(), app.ended; }));
+    size_t sent = 0;
+    EXPECT_TRUE(
+        run_until([&] { return sent += app.write(down.substr(sent)), sent == down.size(); }));
+    agent_.link->say_goodbye("moving");
+    app.end();
+    EXPECT_TRUE(run_until([&] { return agent_.ended.has_value(); }));
+    EXPECT_TRUE(agent_.ended->ok()) << *agent_.ended;
+    return client;
+  }
+  const std::string down_ = pattern(400 << 10);  // more than a socket's buffer
+};
+
+TEST_F(LinkFlushTest, AGoodbyeLosesNothingOfWhatCameForASlowReader) {
+  start();
+  TestSocket client = leave_whole_stream(down_);
+
+  EXPECT_EQ(proxy_.living_ends, 1);
+  std::string got;
+  EXPECT_TRUE(run_until([&] { return got += client.read(), client.ended; }));
+  EXPECT_TRUE(run_until([&] { return proxy_.ended.has_value(); }));
+
+  EXPECT_TRUE(got == down_) << got.size();
+  EXPECT_TRUE(proxy_.ended->ok()) << *proxy_.ended;
+  EXPECT_FALSE(proxy_.reports.at(0).reset);
+}
+
+TEST_F(LinkFlushTest, AReaderThatNeverReadsIsGivenUpInTime) {
+  start({.flush_timeout = 50ms});
+  TestSocket client = leave_whole_stream(down_);
+
+  EXPECT_TRUE(run_until([&] { return proxy_.ended.has_value(); }));
+
+  EXPECT_EQ(proxy_.reports.at(0).reset, ResetCode::Broken);
+}
+
+TEST_F(LinkFlushTest, ClosingItGivesSlowReadersUp) {
+  start();
+  TestSocket client = leave_whole_stream(down_);
+
+  proxy_.link->close(absl::UnavailableError("told to"));
+
+  EXPECT_TRUE(run_until([&] { return proxy_.ended.has_value(); }));
+  EXPECT_EQ(proxy_.reports.at(0).reset, ResetCode::Broken);
 }
 
 TEST_F(LinkTest, WhatIsSaidBeforeAGoodbyeArrives) {

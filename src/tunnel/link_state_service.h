@@ -26,6 +26,8 @@ class Link::State {
 
   asio::awaitable<Status> run();
   void close(Status why);
+  // close(); whoever reads slowly is not waited for any more.
+  void give_up(Status why);
 
   asio::awaitable<Status> open(std::string payload, std::unique_ptr<StreamEnd>& end,
                                Duration timeout);
@@ -70,6 +72,7 @@ class Link::State {
   void arm_timer();
   void on_time();
   asio::awaitable<Status> part();
+  asio::awaitable<void> flush();
 
   // Sending (link_output_service.cc).
   void schedule_work();
@@ -96,6 +99,8 @@ class Link::State {
   void end_if_over(StreamId id, Stream& stream);
   void break_stream(StreamId id, std::string_view why, ResetCode code = ResetCode::Broken);
   void drop_streams(const Status& why);
+  // Those that need no tunnel any more: all that is missing is someone who reads.
+  Streams take_whole();
   Stream* find(StreamId id);
 
   Link& link_;
@@ -125,6 +130,7 @@ class Link::State {
   bool more_to_read_ = false;  // and nothing will wake us for it
   bool peer_leaves_ = false;
   bool peer_closed_ = false;
+  bool given_up_ = false;
 };
 
 }  // namespace holdfast::tunnel

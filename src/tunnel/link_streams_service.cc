@@ -250,6 +250,15 @@ void Link::State::drop_streams(const Status& why) {
   }
 }
 
+Link::State::Streams Link::State::take_whole() {
+  Streams whole;
+  for (auto& [id, stream] : streams_) {
+    if (stream->end && stream->end_came && stream->end_sent) whole[id] = std::move(stream);
+  }
+  std::erase_if(streams_, [](const auto& entry) { return entry.second == nullptr; });
+  return whole;
+}
+
 Link::State::Stream* Link::State::find(StreamId id) {
   const auto found = streams_.find(id);
   return found == streams_.end() ? nullptr : found->second.get();

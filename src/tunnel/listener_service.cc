@@ -47,8 +47,7 @@ asio::awaitable<Result<Listener::Came>> Listener::accept() {
     boost::system::error_code ignored;  // a connection that is gone already is noticed later
     socket.set_option(asio::ip::tcp::no_delay(true), ignored);
     socket.native_non_blocking(true, ignored);
-    const std::string text = net::to_text(peer);
-    co_return Came{.socket = std::move(socket), .host = text.substr(0, text.rfind(':'))};
+    co_return Came{.socket = std::move(socket), .counted_as = net::counted_address(peer)};
   }
 }
 

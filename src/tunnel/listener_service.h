@@ -25,7 +25,7 @@ class Listener {
   Result<std::string> listen(const std::string& address);
   struct Came {
     net::StreamSocket socket;
-    std::string host;  // without its port
+    std::string counted_as;  // net::counted_address()
   };
   // kUnavailable: no descriptors or memory for now; kCancelled: closed.
   asio::awaitable<Result<Came>> accept();

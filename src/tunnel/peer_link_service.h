@@ -40,6 +40,7 @@ class DialledPeer final : public LinkOwner {
 
   bool is_linked() const { return linked_; }
   bool was_welcomed() const { return welcomed_; }
+  const identity::Identity& who() const { return who_; }
   const Session& session() const { return link_.session(); }
 
   void on_open(Link& link, StreamId stream, std::string_view payload) override;
@@ -82,6 +83,7 @@ class CallingPeer final : public LinkOwner {
   void say_goodbye(std::string_view why) { link_.say_goodbye(why); }
   void set_keepalive(Duration interval, uint32_t misses) { link_.set_keepalive(interval, misses); }
   const std::string& name() const { return who_.name; }
+  const identity::Identity& who() const { return who_; }
 
   void on_open(Link& link, StreamId stream, std::string_view payload) override;
   Status on_message(Link& link, std::string_view payload) override;

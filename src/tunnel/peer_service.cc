@@ -6,7 +6,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -22,8 +21,8 @@ constexpr Duration kLongLived = std::chrono::seconds(10);
 
 }  // namespace
 
-// One proxy of the cache and the link to it. Kept until the service goes: a proxy that comes back
-// is known; PeerTableOptions::max_peers bounds them.
+// One proxy of the cache and the link to it. Kept while the cache lists it or its task runs;
+// PeerTableOptions::max_peers bounds them.
 struct PeerService::Peer {
   Peer(const ProxyShared& shared, std::string name_of, uint64_t seed)
       : name(std::move(name_of)),
@@ -87,13 +86,26 @@ void PeerService::set_proxies(const std::vector<CachedProxy>& proxies) {
   for (const CachedProxy& proxy : proxies) {
     if (proxy.name == shared_.options.name) continue;
     listed.insert(proxy.name);
-    list(proxy, now);
+  }
+  forget(listed);
+  for (const CachedProxy& proxy : proxies) {
+    if (proxy.name != shared_.options.name) list(proxy, now);
   }
   for (const auto& [name, peer] : peers_) {
     if (listed.contains(name) || !std::exchange(peer->wanted, false)) continue;
     if (peer->link == nullptr) shared_.discovery.entry_gone(name);
     peer->wait.cancel();
   }
+}
+
+// Those that nothing is left of.
+void PeerService::forget(const std::set<std::string_view>& listed) {
+  std::erase_if(peers_, [&](const auto& entry) {
+    const Peer& peer = *entry.second;
+    if (listed.contains(entry.first) || peer.kept || peer.link != nullptr) return false;
+    shared_.discovery.entry_gone(entry.first);
+    return true;
+  });
 }
 
 void PeerService::list(const CachedProxy& listed, Time now) {
@@ -179,10 +191,16 @@ asio::awaitable<Status> PeerService::converse(Peer& peer) {
   const Time began = shared_.parts.clock.now();
   Status why = co_await link.run();
   peer.link = nullptr;
+  // What it said of itself ends with the link; from here on the cache says it.
+  if (std::exchange(peer.says_draining, false)) {
+    tell_discovery(peer, shared_.parts.clock.now());
+    shared_.wake();
+  }
   if (link.was_welcomed()) {
     if (shared_.parts.clock.now() - began > kLongLived) peer.backoff.reset();
     shared_.counts.peers_lost += 1;
     log::info("a peer's link is over", {{"peer", peer.name}, {"why", std::string(why.message())}});
+    shared_.note_end(link.who(), why);
   } else {
     shared_.counts.peer_dials_failed += 1;
   }
@@ -207,6 +225,7 @@ asio::awaitable<void> PeerService::serve(net::StreamSocket socket, Admission::St
     calling_.insert(&peer);
     const Status why = co_await peer.run();
     calling_.erase(&peer);
+    if (was_greeted) shared_.note_end(peer.who(), why);
     log::debug("a peer that called is gone",
                {{"peer", peer.name()}, {"why", std::string(why.message())}});
   }

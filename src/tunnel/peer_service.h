@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -66,6 +67,7 @@ class PeerService {
   asio::awaitable<void> serve(net::StreamSocket socket, Admission::Start start);
   void greeted(CallingPeer& peer, Admission::Ticket ticket, bool welcome);
   void list(const CachedProxy& listed, Time now);
+  void forget(const std::set<std::string_view>& listed);
   void tell_discovery(const Peer& peer, Time now);
 
   ProxyShared& shared_;

@@ -30,8 +30,12 @@ void ProxyMetrics::show_tunnels(const ProxyShared& shared) {
   const metrics::Description ended{"holdfast_tunnel_ended_total", "Tunnels that ended."};
   count(ended, {{"how", "lost"}}, shared.counts.tunnels_lost);
   count(ended, {{"how", "goodbye"}}, shared.counts.tunnels_left);
+  count_each({"holdfast_tunnel_end_codes_total", "Tunnels that ended, by the code of why."}, "code",
+             shared.counts.tunnels_ended);
   count_each({"holdfast_tunnel_refused_total", "Tunnels refused after their hello."}, "code",
              shared.counts.refused_tunnels);
+  count_each({"holdfast_tunnel_broken_total", "Tunnels and links of peers that broke, by how."},
+             "code", shared.counts.broken);
   count({"holdfast_tunnel_invalidated_total", "Tunnels found silent."}, {}, stats.invalidated);
   count({"holdfast_tunnel_revived_total", "Silent tunnels heard from again."}, {}, stats.revived);
   count({"holdfast_tunnel_last_resort_total", "Streams that were tried on a silent tunnel."}, {},
@@ -50,6 +54,8 @@ void ProxyMetrics::show_admission(const Admission& admission) {
   count(outcomes, {{"outcome", "refused"}}, stats.refused);
   count(outcomes, {{"outcome", "dropped"}}, stats.dropped);
   count(outcomes, {{"outcome", "failed"}}, stats.failed);
+  count(outcomes, {{"outcome", "quiet"}}, stats.quiet);
+  count(outcomes, {{"outcome", "failing"}}, stats.failing);
 }
 
 void ProxyMetrics::show_dials(const ProxyCounts& counts) {
@@ -123,10 +129,20 @@ void ProxyMetrics::update(const ProxyShared& shared, const Numbers& numbers) {
   count(slow, {{"what", "cut"}}, buffers.cut_streams());
   count({"holdfast_tunnel_no_descriptors_total", "Times nothing could be accepted."}, {},
         numbers.no_descriptors);
+  show_sessions(numbers.sessions);
+}
+
+void ProxyMetrics::show_sessions(const SessionStats& stats) {
   const metrics::Description bytes{"holdfast_tunnel_carried_bytes_total",
                                    "Bytes of connections through tunnels of this proxy."};
-  count(bytes, {{"direction", "from_agents"}}, numbers.bytes_from_agents);
-  count(bytes, {{"direction", "to_agents"}}, numbers.bytes_to_agents);
+  count(bytes, {{"direction", "from_agents"}}, stats.bytes_in);
+  count(bytes, {{"direction", "to_agents"}}, stats.bytes_out);
+  const metrics::Description streams{"holdfast_tunnel_session_streams_total",
+                                     "What became of streams in tunnels of this proxy."};
+  count(streams, {{"what", "opened"}}, stats.opened);
+  count(streams, {{"what", "given_up"}}, stats.given_up);
+  count(streams, {{"what", "throttled"}}, stats.throttled);
+  count(streams, {{"what", "reset"}}, stats.resets);
 }
 
 }  // namespace holdfast::tunnel

@@ -20,8 +20,7 @@ class ProxyMetrics {
     const Admission& admission;
     uint64_t no_descriptors = 0;
     size_t peer_links = 0;
-    uint64_t bytes_from_agents = 0;
-    uint64_t bytes_to_agents = 0;
+    SessionStats sessions{};  // of all tunnels there were
   };
   void update(const ProxyShared& shared, const Numbers& numbers);
 
@@ -32,6 +31,7 @@ class ProxyMetrics {
                   const std::map<std::string, uint64_t>& totals);
   void set(const metrics::Description& description, double value);
   void show_tunnels(const ProxyShared& shared);
+  void show_sessions(const SessionStats& stats);
   void show_admission(const Admission& admission);
   void show_dials(const ProxyCounts& counts);
   void show_discovery(const ProxyShared& shared);

@@ -100,7 +100,8 @@ struct DrainProgress {
   DrainPhase phase = DrainPhase::Running;
   WallTime since{};     // drain() was called
   WallTime deadline{};  // when the rest is cut
-  size_t tunnels = 0;   // still there
+  std::optional<WallTime> ended{};
+  size_t tunnels = 0;  // still there
   size_t advised = 0;
   size_t streams = 0;  // still running
   size_t cut = 0;      // streams that ran at the deadline

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "net/http_address.h"
 #include "net/task_group.h"
 #include "net/within.h"
 #include "resource/proto_time.h"
@@ -28,12 +29,13 @@ constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr Duration kTick = std::chrono::milliseconds(250);
 constexpr Duration kBatch = std::chrono::milliseconds(5);
 constexpr Duration kLeastKeepalive = std::chrono::milliseconds(100);
+constexpr Duration kLongestKeepalive = std::chrono::hours(1);
 constexpr uint32_t kMostMisses = 100;
 constexpr int kSilentToClose = 3;  // times the silence that makes a tunnel invalid
 
 // "10.0.0.7:7444" with the host that others are to use.
 std::string advertised(const std::string& host, const std::string& bound) {
-  return host.empty() ? bound : host + bound.substr(bound.rfind(':'));
+  return host.empty() ? bound : net::join_host_port(host, bound.substr(bound.rfind(':') + 1));
 }
 
 v1::OpenStream open_stream(const Wanted& wanted) {
@@ -137,8 +139,9 @@ void ProxyService::set_settings(const v1::NetworkingConfig& settings) {
   ProxyShared& shared = state_->shared;
   const SessionOptions defaults = shared.options.link.session;
   const Duration asked = resource::to_duration(settings.keepalive_interval());
-  const Duration interval =
-      asked > Duration::zero() ? std::max(asked, kLeastKeepalive) : Duration(defaults.keepalive);
+  const Duration interval = asked > Duration::zero()
+                                ? std::clamp(asked, kLeastKeepalive, kLongestKeepalive)
+                                : Duration(defaults.keepalive);
   const uint32_t misses = settings.keepalive_misses() > 0
                               ? std::min(settings.keepalive_misses(), kMostMisses)
                               : defaults.misses;
@@ -159,7 +162,12 @@ void ProxyService::set_settings(const v1::NetworkingConfig& settings) {
 asio::awaitable<Result<Reached>> ProxyService::dial(const Wanted& wanted,
                                                     std::unique_ptr<StreamEnd>& end) {
   ProxyShared& shared = state_->shared;
-  const std::optional<v1::Service> service = state_->asks.service(wanted.service);
+  const Result<std::optional<v1::Service>> known = state_->asks.service(wanted.service);
+  if (!known.ok()) {
+    shared.counts.dials[std::string(split_reason(known.status()).code)] += 1;
+    co_return known.status();
+  }
+  const std::optional<v1::Service>& service = *known;
   if (!service) {
     shared.counts.dials["HF2201"] += 1;
     co_return coded(absl::StatusCode::kNotFound, "HF2201",
@@ -321,12 +329,9 @@ void ProxyService::update_metrics() {
                                 .no_descriptors = state_->tunnels.door().no_descriptors() +
                                                   state_->peers.door().no_descriptors(),
                                 .peer_links = state_->peers.link_count(),
-                                .bytes_from_agents = counts.bytes_from_agents,
-                                .bytes_to_agents = counts.bytes_to_agents};
-  state_->tunnels.for_each([&numbers](HeldTunnel& tunnel) {
-    numbers.bytes_from_agents += tunnel.session().stats().bytes_in;
-    numbers.bytes_to_agents += tunnel.session().stats().bytes_out;
-  });
+                                .sessions = counts.sessions};
+  state_->tunnels.for_each(
+      [&numbers](HeldTunnel& tunnel) { numbers.sessions.add(tunnel.session().stats()); });
   state_->metrics.update(state_->shared, numbers);
 }
 

@@ -38,8 +38,8 @@ class ProxyService final : public StreamDialer {
   };
   // What it asks of others; called on the loop.
   struct Asks {
-    // Absent if there is no such service.
-    std::function<std::optional<v1::Service>(const std::string& name)> service{};
+    // Absent if there is no such service; kUnavailable, with a code, if nobody knows.
+    std::function<Result<std::optional<v1::Service>>(const std::string& name)> service{};
     // To say to the controllers that it is draining; given up after drain.announce. May be empty.
     std::function<asio::awaitable<void>()> announce_draining{};
     // Clients may come: it knows what its peers hold, as far as they say so in time. Once, after
@@ -75,7 +75,7 @@ class ProxyService final : public StreamDialer {
 
   // Leaves in good order; returns when nothing runs any more or the deadline has passed. Asked
   // again meanwhile, it waits for the same end. Tunnels are closed then; stop() is still needed.
-  // `deadline` replaces the options' one, in the first call.
+  // `deadline` replaces the options' one; of later calls it counts if it is earlier.
   asio::awaitable<void> drain(std::optional<Duration> deadline = {});
   // The same at once: what still runs is cut; a drain() under way returns soon.
   void drain_now();

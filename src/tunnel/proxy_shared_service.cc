@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "base/reason.h"
 #include "tunnel/secure_connection_service.h"
 
@@ -36,6 +37,9 @@ class CountedEnd final : public StreamEnd {
   void attached(Link& link, StreamId stream) override { end_->attached(link, stream); }
   Pulled pull(std::span<char> into) override { return end_->pull(into); }
   ssize_t push(std::string_view bytes) override { return end_->push(bytes); }
+  ssize_t push_parts(std::span<const std::string_view> parts) override {
+    return end_->push_parts(parts);
+  }
   void push_end() override { end_->push_end(); }
   void reset(ResetCode code, std::string_view why) override { end_->reset(code, why); }
 
@@ -141,6 +145,15 @@ bool ProxyShared::may_log() {
   }
   log_lines += 1;
   return log_lines <= kLogLinesPerSecond;
+}
+
+void ProxyShared::note_end(const identity::Identity& who, const Status& why) {
+  const Reason reason = split_reason(why);
+  if (why.ok() || reason.code.empty()) return;
+  counts.broken[std::string(reason.code)] += 1;
+  if (may_log())
+    log::info("a tunnel broke",
+              {{"who", identity::to_string(who)}, {"why", reason.message}, {"code", reason.code}});
 }
 
 asio::awaitable<Status> ProxyShared::open_on(Link& link, StreamTarget target,

@@ -47,6 +47,9 @@ struct ProxyShared {
   std::string welcome() const;
   // Whether what strangers make happen may be logged once more: it is counted in any case.
   bool may_log();
+  // A tunnel or a peer's link is over: if somebody broke the rules or fell silent, that is counted
+  // by its code and told.
+  void note_end(const identity::Identity& who, const Status& why);
   struct StreamTarget {
     std::string agent{};
     TunnelId tunnel = 0;    // 0: through a peer

@@ -9,6 +9,9 @@
 namespace holdfast::tunnel {
 namespace {
 
+// What an opener sends in this time may come at once, after a pause.
+constexpr uint64_t kBunchedSeconds = 10;
+
 StreamTable::Slots slots_of(Side side) {
   return side == Side::Opener ? StreamTable::Slots::PickedHere : StreamTable::Slots::PickedByPeer;
 }
@@ -37,6 +40,19 @@ std::string_view to_string(ResetCode code) {
   return "unknown";  // a newer peer's
 }
 
+void SessionStats::add(const SessionStats& more) {
+  opened += more.opened;
+  refused += more.refused;
+  given_up += more.given_up;
+  throttled += more.throttled;
+  resets += more.resets;
+  messages += more.messages;
+  bytes_in += more.bytes_in;
+  bytes_out += more.bytes_out;
+  bytes_dropped += more.bytes_dropped;
+  pings += more.pings;
+}
+
 Session::Session(SessionOptions options, Time now)
     : options_(options),
       now_(now),
@@ -44,7 +60,9 @@ Session::Session(SessionOptions options, Time now)
       turns_(streams_),
       windows_({options.initial_window, options.max_window, options.window_budget}),
       keepalive_(options.keepalive, options.misses, now),
-      give_ups_(options.max_resets_per_second),
+      own_give_ups_(std::max(1U, options.max_resets_per_second / 2)),
+      give_ups_(options.max_resets_per_second,
+                options.max_streams + kBunchedSeconds * options.max_resets_per_second),
       messages_(options.max_messages_per_second) {
   HF_CHECK(options.max_streams <= kMaxSlots, "each stream has a slot");
 }
@@ -59,6 +77,11 @@ Result<StreamId> Session::open(std::string_view payload) {
   }
   if (streams_.size() >= options_.max_streams) {
     return coded(absl::StatusCode::kResourceExhausted, "HF2007", "the tunnel is full of streams");
+  }
+  if (own_give_ups_.is_used_up(now_)) {
+    stats_.throttled += 1;
+    return coded(absl::StatusCode::kResourceExhausted, "HF2007",
+                 "too many streams of the tunnel were given up");
   }
   if (control_.queued_bytes() > options_.max_queued_control / 2) {
     return coded(absl::StatusCode::kResourceExhausted, "HF2009", "too much waits to be sent");
@@ -100,6 +123,10 @@ void Session::send_end(Stream& stream) {
 void Session::reset(StreamId id, ResetCode code, std::string_view why) {
   Stream* stream = streams_.find(id);
   if (stream == nullptr) return;
+  if (options_.side == Side::Opener && !stream->is_open) {
+    stats_.given_up += 1;
+    static_cast<void>(own_give_ups_.allow(now_));  // open() looks at it
+  }
   put_reset(id, code, why);
   remove(*stream);
 }

@@ -59,8 +59,9 @@ struct SessionOptions {
   size_t max_window = 4 << 20;
   size_t window_budget = 64 << 20;
   size_t max_queued_control = 1 << 20;  // beyond it the peer does not read: the tunnel is broken
-  // Streams that the peer may open and give up again before they were answered, or open beyond
-  // max_streams, in a second.
+  // Streams that are opened and given up again before they were answered, in a second. An opener
+  // keeps to half of it; its peer bears all of it for as long as it likes, and at once as many as
+  // may be open and as come in ten seconds in which it could not read.
   uint32_t max_resets_per_second = 2'000;
   uint32_t max_messages_per_second = 1'000;
   Duration keepalive = std::chrono::seconds(2);
@@ -97,14 +98,17 @@ using Event =
 
 struct SessionStats {
   uint64_t opened = 0;
-  uint64_t refused = 0;   // streams beyond max_streams, or after goodbye
-  uint64_t given_up = 0;  // by the peer, before they were answered
-  uint64_t resets = 0;    // sent and received
-  uint64_t messages = 0;  // received
-  uint64_t bytes_in = 0;  // of data
+  uint64_t refused = 0;    // streams beyond max_streams, or after goodbye
+  uint64_t given_up = 0;   // before they were answered; at the acceptor: by the peer
+  uint64_t throttled = 0;  // not opened: too many were given up
+  uint64_t resets = 0;     // sent and received
+  uint64_t messages = 0;   // received
+  uint64_t bytes_in = 0;   // of data
   uint64_t bytes_out = 0;
   uint64_t bytes_dropped = 0;  // data of streams that were over
   uint64_t pings = 0;
+
+  void add(const SessionStats& more);
 };
 
 class Session {
@@ -120,7 +124,8 @@ class Session {
   // A stream can be over here while events of it are still to be handled.
   Status receive(std::string_view bytes, Time now, std::vector<Event>& events);
 
-  // Requires: side Opener. kResourceExhausted at max_streams or if too much waits to be sent,
+  // Requires: side Opener. kResourceExhausted at max_streams, if too much waits to be sent or too
+  // many streams were given up in this second,
   // kUnavailable after a goodbye, kInvalidArgument if the payload is too long.
   Result<StreamId> open(std::string_view payload);
   // Requires: side Acceptor. Nothing if the peer has given the stream up.
@@ -202,7 +207,8 @@ class Session {
   ReceiveWindows windows_;
   ControlQueue control_{};
   Keepalive keepalive_;
-  RateLimit give_ups_;
+  RateLimit own_give_ups_;  // of an opener
+  BurstLimit give_ups_;     // of its peer
   RateLimit messages_;
   bool is_leaving_ = false;
   bool peer_is_leaving_ = false;

@@ -157,7 +157,7 @@ TEST(Session, ASlotIsUsedAgainUnderAnotherNumberAndOldFramesDoNotCount) {
 }
 
 TEST(Session, ASlotMayBeUsedForEver) {
-  SessionPair pair;
+  SessionPair pair({.max_resets_per_second = 1'000'000});
   for (int i = 0; i < 70'000; ++i) {
     const StreamId stream = pair.opener.session.open("").value();
     pair.opener.session.reset(stream, ResetCode::Cancelled, "");
@@ -261,6 +261,23 @@ TEST(Session, WhoSaysGoodbyeOpensNothingMore) {
   pair.opener.session.say_goodbye("drained");
 
   EXPECT_EQ(pair.opener.session.open("db").status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(Session, TheOpenerGivesUpNoFasterThanItsPeerBears) {
+  SessionPair pair({.max_streams = 5, .max_resets_per_second = 20});
+  const auto open_and_give_up = [&] {
+    const Result<StreamId> stream = pair.opener.session.open("db");
+    if (stream.ok()) pair.opener.session.reset(*stream, ResetCode::Cancelled, "gone");
+    EXPECT_TRUE(pair.exchange().ok()) << "the tunnel is not to suffer";
+    return std::string(split_reason(stream.status()).code);
+  };
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(open_and_give_up(), "");
+  for (int i = 0; i < 1'000; ++i) ASSERT_EQ(open_and_give_up(), "HF2007");
+  EXPECT_EQ(pair.opener.session.stats().throttled, 1'000);
+
+  pair.now += std::chrono::seconds(1);
+  ASSERT_TRUE(pair.opener.session.on_tick(pair.now).ok());
+  EXPECT_EQ(open_and_give_up(), "");
 }
 
 TEST(Session, TheOpenerKnowsItsLimitOfStreams) {

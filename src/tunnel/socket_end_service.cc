@@ -1,18 +1,23 @@
 #include "tunnel/socket_end_service.h"
 
-#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 
 namespace holdfast::tunnel {
 namespace {
+
+constexpr std::chrono::milliseconds kLastPull(500);
 
 bool would_block() {
   return errno == EAGAIN || errno == EINTR;
@@ -46,8 +51,6 @@ net::StreamSocket SocketEnd::release() {
 void SocketEnd::attached(Link& link, StreamId stream) {
   link_ = &link;
   stream_ = stream;
-  const int yes = 1;  // a unix socket has no such option, and no delay
-  (void)::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
 StreamEnd::Pulled SocketEnd::pull(std::span<char> into) {
@@ -64,7 +67,11 @@ StreamEnd::Pulled SocketEnd::pull(std::span<char> into) {
   }
   const size_t bytes = count < 0 ? 0 : static_cast<size_t>(count);
   report_.to_peer += bytes;
-  if (bytes < into.size()) wait_to_read();
+  if (bytes < into.size()) {
+    wait_to_read();
+  } else {
+    watch_for_reset();
+  }
   return {.bytes = bytes};
 }
 
@@ -107,6 +114,7 @@ ssize_t SocketEnd::pushed(ssize_t count, size_t wanted) {
 
 void SocketEnd::push_end() {
   peer_ended_ = true;
+  if (ended_) return;                  // both halves have: it is closed next, which says the same
   (void)::shutdown(socket_, SHUT_WR);  // it may be gone: then reading says so
 }
 
@@ -136,6 +144,32 @@ void SocketEnd::wait_to_write() {
                                SocketEnd* end = shared->end;
                                if (end != nullptr) end->link_->room(end->stream_);
                              });
+}
+
+// There is more to read, and it may be long before anybody does: the window may be closed. Asks the
+// loop once; whatever else wakes it means nothing.
+void SocketEnd::watch_for_reset() {
+  if (std::exchange(shared_->watches, true)) return;
+  shared_->socket.async_wait(net::StreamSocket::wait_error,
+                             [shared = shared_](const boost::system::error_code& /*error*/) {
+                               if (shared->end != nullptr) shared->end->on_error();
+                             });
+}
+
+// What came before a reset is the peer's, as long as it takes any of it.
+void SocketEnd::on_error() {
+  pollfd state{.fd = socket_, .events = 0, .revents = 0};
+  if (::poll(&state, 1, 0) != 1 || (state.revents & POLLERR) == 0) return;
+  link_->ready(stream_);
+  auto timer = std::make_unique<asio::steady_timer>(shared_->socket.get_executor(), kLastPull);
+  asio::steady_timer& waiting = *timer;
+  waiting.async_wait([shared = shared_, timer = std::move(timer),
+                      before = report_.to_peer](const boost::system::error_code& /*error*/) {
+    SocketEnd* end = shared->end;
+    if (end == nullptr) return;
+    if (end->report_.to_peer > before) return end->on_error();
+    end->link_->reset(end->stream_, ResetCode::Broken, "the connection was reset");
+  });
 }
 
 void SocketEnd::broke() {

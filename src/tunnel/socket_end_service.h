@@ -21,6 +21,7 @@ struct SocketEndOptions {
   OnEnded on_ended{};
 };
 
+// Whoever made the connection has set its options (TCP_NODELAY).
 class SocketEnd final : public StreamEnd {
  public:
   explicit SocketEnd(net::StreamSocket socket, SocketEndOptions options = {});
@@ -43,11 +44,14 @@ class SocketEnd final : public StreamEnd {
     SocketEnd* end;
     bool waits_to_read = false;
     bool waits_to_write = false;
+    bool watches = false;  // for a reset
   };
   Pulled pull_already_read(std::span<char> into);
   ssize_t pushed(ssize_t count, size_t wanted);
   void wait_to_read();
   void wait_to_write();
+  void watch_for_reset();
+  void on_error();
   void broke();  // says errno
   void abort();
 

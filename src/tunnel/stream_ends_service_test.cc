@@ -1,6 +1,7 @@
 // The ends that are no socket: a relay to another link, and a connection behind an HttpStream.
 #include "base/reason.h"
 #include "tunnel/link_fixture_service.h"
+#include "tunnel/proxy_shared_service.h"
 #include "tunnel/relay_end_service.h"
 #include "tunnel/tls_end_service.h"
 
@@ -127,12 +128,75 @@ TEST_F(RelayTest, ASlowReaderHoldsOnlyItsOwnStream) {
   EXPECT_TRUE(run_all([&] { return got += slow.read().size(), got == offered; }));
 }
 
+// Takes everything.
+class TakingEnd final : public StreamEnd {
+ public:
+  struct Taken {
+    size_t bytes = 0;
+    size_t together = 0;  // calls that brought several parts
+  };
+  explicit TakingEnd(Taken& taken) : taken_(taken) {}
+  void attached(Link& /*link*/, StreamId /*stream*/) override {}
+  Pulled pull(std::span<char> /*into*/) override { return {}; }
+  ssize_t push(std::string_view bytes) override {
+    taken_.bytes += bytes.size();
+    return static_cast<ssize_t>(bytes.size());
+  }
+  ssize_t push_parts(std::span<const std::string_view> parts) override {
+    taken_.together += 1;
+    return StreamEnd::push_parts(parts);
+  }
+  void push_end() override {}
+  void reset(ResetCode /*code*/, std::string_view /*why*/) override {}
+
+ private:
+  Taken& taken_;
+};
+
+class CountedTest : public LinkTest {
+ protected:
+  asio::awaitable<void> open_counted() {
+    std::unique_ptr<StreamEnd> end = std::make_unique<TakingEnd>(taken_);
+    const Status opened = co_await shared_.open_on(
+        *proxy_.link, {.agent = "db-7", .tunnel = 0, .payload = "app"}, end, 5s);
+    EXPECT_TRUE(opened.ok()) << opened;
+  }
+
+  TakingEnd::Taken taken_;
+  ProxyShared shared_{
+      {.loop = proxy_.loop.get_executor(), .clock = proxy_.clock, .buffers = proxy_.buffers}, {}};
+};
+
+TEST_F(CountedTest, AStreamThatIsCountedIsGivenItsFramesTogether) {
+  start();
+  proxy_.tasks.spawn(open_counted());
+  EXPECT_TRUE(run_until([&] { return agent_.apps.contains("app"); }));
+  const std::string down = numbers(1 << 20);
+  size_t sent = 0;
+
+  EXPECT_TRUE(run_until([&] {
+    sent += agent_.apps["app"].write(std::string_view(down).substr(sent));
+    return taken_.bytes == down.size();
+  }));
+
+  EXPECT_GT(taken_.together, 0U);
+  EXPECT_EQ(shared_.streams, 1U);
+  TearDown();
+  EXPECT_EQ(shared_.streams, 0U);
+}
+
 class PumpTest : public LinkTest {
  protected:
   // A stream whose client is behind an HttpStream.
-  TestSocket open_pumped() {
-    SocketPair pair = make_tcp_pair(proxy_.loop.get_executor());
-    proxy_.tasks.spawn(pump(net::make_plain_stream(std::move(pair.inner))));
+  TestSocket open_pumped() { return open_pumped(make_tcp_pair(proxy_.loop.get_executor())); }
+  // Next to nothing waits between the pump and the client.
+  TestSocket open_narrow() {
+    SocketPair pair = make_unix_pair(proxy_.loop.get_executor());
+    pair.inner.set_option(asio::socket_base::send_buffer_size(4 << 10));
+    return open_pumped(std::move(pair));
+  }
+  TestSocket open_pumped(SocketPair pair) {
+    pumps_.spawn(pump(net::make_plain_stream(std::move(pair.inner))));
     EXPECT_TRUE(run_until([&] { return agent_.apps.contains("app"); }));
     return std::move(pair.outer);
   }
@@ -142,10 +206,32 @@ class PumpTest : public LinkTest {
     std::unique_ptr<StreamEnd> end = pump.take_end();
     const Status opened = co_await proxy_.link->open("app", end, 5s);
     EXPECT_TRUE(opened.ok()) << opened;
-    co_await pump.run();
+    co_await pump.run(last_words_);
     pumps_ended_ += 1;
   }
+  // Both directions end, and the client has not read all.
+  void give_whole(TestSocket& client, std::string_view down) {
+    TestSocket& app = agent_.apps["app"];
+    size_t sent = 0;
+    EXPECT_TRUE(
+        run_until([&] { return sent += app.write(down.substr(sent)), sent == down.size(); }));
+    app.end();
+    client.end();
+    EXPECT_TRUE(run_until([&] { return !reports_.empty(); }));
+    EXPECT_EQ(pumps_ended_, 0) << "the sockets took all of it";
+  }
+  void stop_pump() {
+    const auto stop = [this]() -> asio::awaitable<void> { co_await pumps_.join(); };
+    proxy_.tasks.spawn(stop());
+  }
+  void TearDown() override {
+    stop_pump();
+    EXPECT_TRUE(run_until([&] { return pumps_.size() == 0; }));
+    LinkTest::TearDown();
+  }
 
+  net::TaskGroup pumps_{proxy_.loop.get_executor()};
+  Duration last_words_ = 10s;
   std::vector<EndReport> reports_;
   int pumps_ended_ = 0;
 };
@@ -177,6 +263,74 @@ TEST_F(PumpTest, EveryByteAndBothEndsGoThrough) {
   EXPECT_EQ(got_up, "still there");
   EXPECT_FALSE(reports_.at(0).reset);
   EXPECT_EQ(reports_.at(0).from_peer, down.size());
+}
+
+TEST_F(PumpTest, WhatIsSentAfterTheAppHasEndedArrivesWhole) {
+  agent_.uses_tcp = true;
+  start();
+  TestSocket client = open_pumped();
+  TestSocket& app = agent_.apps["app"];
+  const std::string up = numbers(1 << 20);
+  std::string got_up;
+  size_t sent_up = 0;
+
+  app.end();
+  EXPECT_TRUE(run_until([&] { return client.read(), client.ended; }));
+  EXPECT_TRUE(run_until([&] {
+    sent_up += client.write(std::string_view(up).substr(sent_up));
+    got_up += app.read();
+    return sent_up == up.size();
+  }));
+  client.end();
+  EXPECT_TRUE(run_until([&] { return got_up += app.read(), app.ended || app.was_reset; }));
+  EXPECT_TRUE(run_until([&] { return pumps_ended_ == 1; }));
+
+  EXPECT_FALSE(app.was_reset);
+  EXPECT_TRUE(got_up == up);
+  EXPECT_FALSE(reports_.at(0).reset);
+}
+
+TEST_F(PumpTest, CancellingItBreaksAStreamThatStandsStill) {
+  agent_.uses_tcp = true;
+  start();
+  TestSocket client = open_pumped();
+  const std::string block = numbers(64 << 10);
+  size_t stuck = 0;
+  EXPECT_TRUE(run_until([&] {
+    stuck = client.write(block) == 0 ? stuck + 1 : 0;
+    return stuck > 200;
+  }));
+
+  stop_pump();
+
+  EXPECT_TRUE(run_until([&] { return pumps_ended_ == 1; }));
+  EXPECT_TRUE(run_until([&] { return agent_.apps["app"].read(), agent_.apps["app"].was_reset; }));
+}
+
+TEST_F(PumpTest, WhatCameWholeIsStillWrittenWhenItIsCancelled) {
+  start();
+  TestSocket client = open_narrow();
+  const std::string down = numbers(60 << 10);
+  std::string got_down;
+  give_whole(client, down);
+
+  stop_pump();
+  EXPECT_TRUE(run_until([&] { return got_down += client.read(), client.ended; }));
+
+  EXPECT_EQ(got_down.size(), down.size());
+  EXPECT_FALSE(reports_.at(0).reset);
+  EXPECT_TRUE(run_until([&] { return pumps_ended_ == 1; }));
+}
+
+TEST_F(PumpTest, AClientThatDoesNotReadDoesNotHoldUpACancelledPump) {
+  last_words_ = 50ms;
+  start();
+  TestSocket client = open_narrow();
+  give_whole(client, numbers(60 << 10));
+
+  stop_pump();
+
+  EXPECT_TRUE(run_until([&] { return pumps_ended_ == 1; }));
 }
 
 TEST_F(PumpTest, AClientThatBreaksOffResetsTheStream) {

@@ -26,7 +26,11 @@ class StreamPump::State {
  public:
   State(const asio::any_io_executor& loop, std::unique_ptr<net::HttpStream> stream,
         OnEnded on_ended)
-      : stream_(std::move(stream)), on_ended_(std::move(on_ended)), news_(loop), taken_(loop) {
+      : stream_(std::move(stream)),
+        on_ended_(std::move(on_ended)),
+        news_(loop),
+        taken_(loop),
+        last_(loop) {
     news_.expires_at(asio::steady_timer::time_point::max());
     taken_.expires_at(asio::steady_timer::time_point::max());
   }
@@ -41,12 +45,16 @@ class StreamPump::State {
     taken_.cancel();
   }
   void tell_link();
+  asio::awaitable<Status> wait_for(asio::steady_timer& timer);
+  bool is_whole() const { return peer_ended_ && end_taken_; }
 
   std::unique_ptr<net::HttpStream> stream_;
   OnEnded on_ended_;
   EndReport report_;
   asio::steady_timer news_;   // cancelled when there is something to write, or the end
   asio::steady_timer taken_;  // cancelled when what was read is taken
+  asio::steady_timer last_;   // ends the connection after a cancellation
+  Duration last_words_{0};
   Link* link_ = nullptr;
   StreamId id_ = 0;
   std::string read_;  // not pulled yet, from read_from_ on
@@ -54,6 +62,7 @@ class StreamPump::State {
   std::string unwritten_;  // pushed and not being written yet
   bool attached_ = false;
   bool read_ended_ = false;
+  bool end_taken_ = false;  // by the link, after all that was read
   bool peer_ended_ = false;
   bool wants_room_ = false;
   bool broken_ = false;  // the connection
@@ -84,8 +93,9 @@ class StreamPump::End final : public StreamEnd {
     state.read_from_ += bytes;
     state.report_.to_peer += bytes;
     const bool all = state.read_from_ == state.read_.size();
-    if (all && bytes > 0) state.taken_.cancel();
-    return {.bytes = bytes, .ended = all && state.read_ended_};
+    state.end_taken_ = all && state.read_ended_;
+    if (all && (bytes > 0 || state.end_taken_)) state.taken_.cancel();
+    return {.bytes = bytes, .ended = state.end_taken_};
   }
 
   ssize_t push(std::string_view bytes) override {
@@ -121,8 +131,17 @@ void StreamPump::State::tell_link() {
   if (std::exchange(wants_room_, false)) link_->room(id_);
 }
 
+// What is waited for after a cancellation would not know of it.
+asio::awaitable<Status> StreamPump::State::wait_for(asio::steady_timer& timer) {
+  bool unwanted = co_await net::is_cancelled();
+  if (!unwanted) co_await timer.async_wait(kAsValue);
+  unwanted = co_await net::is_cancelled();
+  if (unwanted) co_return absl::CancelledError("no longer wanted");
+  co_return absl::OkStatus();
+}
+
 asio::awaitable<Status> StreamPump::State::read() {
-  while (!attached_ && !over_) co_await taken_.async_wait(kAsValue);
+  while (!attached_ && !over_) CO_TRY_OK(co_await wait_for(taken_));
   while (!over_ && !read_ended_) {
     read_.resize(kReadBytes);
     read_from_ = kReadBytes;  // nothing to pull meanwhile
@@ -132,14 +151,16 @@ asio::awaitable<Status> StreamPump::State::read() {
     if (!count.ok()) co_return count.status();
     read_ended_ = *count == 0;
     if (link_ != nullptr) link_->ready(id_);
-    while (!over_ && read_from_ < read_.size()) co_await taken_.async_wait(kAsValue);
+    while (!over_ && read_from_ < read_.size()) CO_TRY_OK(co_await wait_for(taken_));
   }
+  // A pump that is gone earlier would be a connection that broke.
+  while (!over_ && !end_taken_) CO_TRY_OK(co_await wait_for(taken_));
   co_return absl::OkStatus();
 }
 
 asio::awaitable<Status> StreamPump::State::write() {
   for (;;) {
-    while (!over_ && unwritten_.empty() && !peer_ended_) co_await news_.async_wait(kAsValue);
+    while (!over_ && unwritten_.empty() && !peer_ended_) CO_TRY_OK(co_await wait_for(news_));
     if (report_.reset) co_return absl::OkStatus();
     if (unwritten_.empty()) break;
     const std::string writing = std::exchange(unwritten_, {});
@@ -170,15 +191,26 @@ net::HttpStream& StreamPump::stream() {
   return *state_->stream_;
 }
 
-asio::awaitable<void> StreamPump::run() {
+asio::awaitable<void> StreamPump::run(Duration last_words) {
   using namespace asio::experimental::awaitable_operators;
+  state_->last_words_ = last_words;
   co_await (breaking(state_->read()) && breaking(state_->write()));
+  state_->last_.cancel();
   state_->stream_->close();
 }
 
 // Whichever fails ends the other.
 asio::awaitable<void> StreamPump::breaking(asio::awaitable<Status> half) {
   co_await asio::this_coro::throw_if_cancelled(false);
+  // What came to its end is not broken any more; but then its time is limited.
+  co_await asio::this_coro::reset_cancellation_state([state = state_](auto asked) {
+    if (!state->is_whole()) return asked;
+    state->last_.expires_after(state->last_words_);
+    state->last_.async_wait([state](const boost::system::error_code& error) {
+      if (!error) state->stream_->close();
+    });
+    return asio::cancellation_type::none;
+  });
   const Status status = co_await std::move(half);
   const bool unwanted = co_await net::is_cancelled();
   if (status.ok() && !unwanted) co_return;

@@ -29,8 +29,9 @@ class StreamPump {
   // Once.
   std::unique_ptr<StreamEnd> take_end();
   // Copies until both directions have ended or the stream or the connection broke; closes the
-  // connection. Cancelling it breaks the stream.
-  asio::awaitable<void> run();
+  // connection. Cancelling it breaks the stream; if that has come to its end, what is left is still
+  // written, for at most so long.
+  asio::awaitable<void> run(Duration last_words = std::chrono::seconds(10));
   // The connection, for its owner to answer the client itself if no link took the end.
   net::HttpStream& stream();
 

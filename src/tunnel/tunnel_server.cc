@@ -52,10 +52,14 @@ asio::awaitable<void> TunnelServer::shake_hands(net::StreamSocket socket, Admiss
   all_.insert(&tunnel);
   if (door_.is_closed()) tunnel.close(absl::CancelledError("the proxy stops"));
   const Status why = co_await tunnel.run();
-  shared_.counts.bytes_from_agents += tunnel.session().stats().bytes_in;
-  shared_.counts.bytes_to_agents += tunnel.session().stats().bytes_out;
+  shared_.counts.sessions.add(tunnel.session().stats());
+  if (tunnel.id() != 0) {
+    const std::string code(split_reason(why).code);
+    shared_.counts.tunnels_ended[code.empty() ? "none" : code] += 1;
+  }
   all_.erase(&tunnel);
   welcomed_.erase(tunnel.id());
+  if (greeted) shared_.note_end(tunnel.who(), why);
   log::debug("a tunnel is over", {{"agent", tunnel.agent()}, {"why", std::string(why.message())}});
 }
 

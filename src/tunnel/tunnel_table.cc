@@ -41,7 +41,10 @@ Result<TunnelId> TunnelTable::add(const NewTunnel& tunnel, Time now) {
   }
   std::unique_ptr<Agent>& agent = agents_[tunnel.agent];
   if (agent == nullptr) agent = std::make_unique<Agent>();
-  if (agent->tunnels.size() >= options_.max_per_agent) {
+  const auto leaving = static_cast<size_t>(std::ranges::count_if(
+      agent->tunnels, [this](TunnelId id) { return tunnels_.at(id).leaving; }));
+  if (agent->tunnels.size() - leaving >= options_.max_per_agent ||
+      leaving >= options_.max_leaving_per_agent) {
     ++stats_.refused_agent;
     return coded(
         absl::StatusCode::kResourceExhausted, "HF2105",

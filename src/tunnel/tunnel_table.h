@@ -32,7 +32,8 @@ using TunnelId = uint64_t;  // never 0, never used twice
 
 struct TunnelTableOptions {
   size_t max_tunnels = 20'000;
-  size_t max_per_agent = 8;
+  size_t max_per_agent = 8;                         // that take streams
+  size_t max_leaving_per_agent = 64;                // besides: what runs there may finish
   Duration silent_after = std::chrono::seconds(6);  // keepalive x misses: then it is invalid
   Duration close_after = std::chrono::seconds(18);  // of silence; only without streams
   size_t max_gone = 8'192;  // agents that left, remembered for peers that are behind
@@ -63,7 +64,7 @@ struct TunnelTableStats {
   uint64_t added = 0;
   uint64_t removed = 0;
   uint64_t refused_all = 0;    // at max_tunnels
-  uint64_t refused_agent = 0;  // at max_per_agent
+  uint64_t refused_agent = 0;  // at a limit per agent
   uint64_t invalidated = 0;
   uint64_t revived = 0;
   uint64_t last_resort = 0;  // streams that got an invalid tunnel

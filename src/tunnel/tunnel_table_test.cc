@@ -222,6 +222,14 @@ TEST_F(TunnelTableTest, RefusesTunnelsBeyondItsLimits) {
   EXPECT_THAT(table_.of("new"), IsEmpty());
 }
 
+TEST_F(TunnelTableTest, TunnelsThatAreLeavingHaveALimitOfTheirOwn) {
+  for (int i = 0; i < 64; ++i) table_.leave(add_heard("one"));
+  EXPECT_EQ(split_reason(table_.add({.agent = "one"}, now_).status()).code, "HF2105");
+  table_.remove(table_.of("one").front().id);
+  for (int i = 0; i < 3; ++i) add("one");
+  EXPECT_EQ(split_reason(table_.add({.agent = "one"}, now_).status()).code, "HF2105");
+}
+
 TEST_F(TunnelTableTest, CountsStreamsAndForgetsThoseOfATunnelThatIsGone) {
   const TunnelId id = add_heard("one");
   table_.stream_opened(id);

@@ -120,8 +120,9 @@ std::map<std::string, std::string> Fleet::presence() {
       std::string name;
       std::string state;
       cells >> name >> state;
-      // Who is degraded or drains is there all the same.
-      if (state == "degraded" || state == "draining") state = "online";
+      // Who is degraded, drains, or is late on a busy machine is there all the same, until the
+      // controllers say otherwise.
+      if (state != "offline" && state != "never") state = "online";
       states[fmt::format("{}/{}", kind, name)] = state;
     }
   }

@@ -139,6 +139,33 @@ TEST_F(Ingress, WhenItStopsListeningWhoWaitsIsTakenAndWhoIsConnectedStays) {
   EXPECT_TRUE(RawClient(address).over()) << "nobody listens";
 }
 
+TEST_F(Ingress, WhoeverComesToThePublicPortLaterIsToldHowThingsGoAndNothingElse) {
+  fixture_.add_agent({"web"});
+  ASSERT_THAT(curl("ann", "http://web/").output, HasSubstr("<200>"));
+
+  fixture_.ingress->stop_listening();
+
+  EXPECT_THAT(curl("ann", "http://web/").output, HasSubstr("<503>"));
+  EXPECT_EQ(
+      fixture_.counter("holdfast_ingress_refusals_total{code=\"HF2315\",listener=\"public\"}"), 1);
+  std::vector<std::string> arguments = {
+      "curl", "-sS", "-m", "5", "-d", "body", "https://" + public_ + "/v1/drain"};
+  for (const std::string& each : fixture_.curl_identity("ann")) arguments.push_back(each);
+  EXPECT_THAT(fixture_.run(arguments).output, HasSubstr("user/ann POST body"));
+  RawClient silent(public_);
+  EXPECT_TRUE(fixture_.until([&] { return fixture_.ingress->connection_count() > 0; }));
+  EXPECT_EQ(fixture_.ingress->waiting_count(), 0u) << "a drain does not wait for those";
+}
+
+TEST(IngressPorts, ASuccessorOnThePortGetsWhoComesLater) {
+  IngressFixture first({.reuse_port = true});
+  const std::string address = first.listen_public();
+
+  first.ingress->stop_listening();
+
+  EXPECT_TRUE(RawClient(address).over()) << "nobody listens";
+}
+
 TEST(IngressPorts, ASecondOneListensBesideTheFirstIfToldTo) {
   IngressFixture first({.reuse_port = true});
   IngressFixture second({.reuse_port = true});
