@@ -82,11 +82,13 @@ Actions AgentPool::on_renew(TunnelId id, std::string_view why, Time now) {
   return settle({}, now);
 }
 
-// Its proxy drains, all others are had already: it would wait for us in vain.
+// A renewed one that has its successor; or its proxy drains, all others are had already, and it
+// would wait for us in vain.
 bool AgentPool::is_left_behind(const Tunnel& tunnel) const {
   const auto proxy = tracker_.tracked().find(tunnel.proxy);
-  return proxy != tracker_.tracked().end() && proxy->second.info.draining && counting() > 0 &&
-         counting() >= tracker_.desired_count();
+  const bool drains = proxy != tracker_.tracked().end() && proxy->second.info.draining;
+  const bool renewed = !tunnel.lease.is_held();
+  return (drains || renewed) && counting() > 0 && counting() >= tracker_.desired_count();
 }
 
 bool AgentPool::is_enough_without_leaving() const {

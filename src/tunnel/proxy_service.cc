@@ -75,10 +75,18 @@ struct ProxyService::State {
   void tick(Time now);
   void tell_when_ready(Time now);
   void advise_periodically(Time now);
-  asio::awaitable<Status> try_one(const route::Choice& choice, v1::OpenStream open,
+  // One way to an agent: by a tunnel of ours, or a peer.
+  struct Way {
+    route::Choice choice{};
+    std::optional<TunnelId> tunnel{};
+    bool operator==(const Way&) const = default;
+  };
+  std::optional<Way> next_way(const std::string& service, const route::Labels& selector,
+                              const std::vector<Way>& tried);
+  asio::awaitable<Status> try_one(const Way& way, v1::OpenStream open,
                                   std::unique_ptr<StreamEnd>& end, Duration timeout);
-  asio::awaitable<Result<Reached>> try_all(const std::vector<route::Choice>& choices,
-                                           const Wanted& wanted, std::unique_ptr<StreamEnd>& end);
+  asio::awaitable<Result<Reached>> try_all(route::Labels selector, const Wanted& wanted,
+                                           std::unique_ptr<StreamEnd>& end);
 
   ProxyShared shared;
   Asks asks;
@@ -165,30 +173,39 @@ asio::awaitable<Result<Reached>> ProxyService::dial(const Wanted& wanted,
     co_return coded(absl::StatusCode::kNotFound, "HF2201",
                     fmt::format("there is no service {}", wanted.service));
   }
-  const std::vector<route::Choice> choices =
-      shared.routes.choose(wanted.service, selector_of(*service), shared.options.dial_candidates);
   shared.dialing += 1;
-  Result<Reached> reached = co_await state_->try_all(choices, wanted, end);
+  Result<Reached> reached = co_await state_->try_all(selector_of(*service), wanted, end);
   shared.dialing -= 1;
   if (!reached.ok()) shared.counts.dials[std::string(split_reason(reached.status()).code)] += 1;
   co_return reached;
 }
 
-asio::awaitable<Result<Reached>> ProxyService::State::try_all(
-    const std::vector<route::Choice>& choices, const Wanted& wanted,
-    std::unique_ptr<StreamEnd>& end) {
-  if (choices.empty()) {
-    co_return coded(absl::StatusCode::kUnavailable, "HF2202",
-                    fmt::format("no agent carries {} now", wanted.service));
+// Asked for anew before each try: an agent that moves is elsewhere by then.
+std::optional<ProxyService::State::Way> ProxyService::State::next_way(
+    const std::string& service, const route::Labels& selector, const std::vector<Way>& tried) {
+  const size_t most = shared.options.dial_candidates + tried.size();
+  for (route::Choice& choice : shared.routes.choose(service, selector, most)) {
+    Way way{.choice = std::move(choice)};
+    if (way.choice.via.empty()) way.tunnel = shared.table.select(way.choice.agent);
+    if (std::ranges::find(tried, way) == tried.end()) return way;
   }
+  return std::nullopt;
+}
+
+asio::awaitable<Result<Reached>> ProxyService::State::try_all(route::Labels selector,
+                                                              const Wanted& wanted,
+                                                              std::unique_ptr<StreamEnd>& end) {
+  std::vector<Way> tried;
   const Time deadline = shared.parts.clock.now() + shared.options.dial_timeout;
   std::string refusals;
-  for (const route::Choice& choice : choices) {
+  while (tried.size() < shared.options.dial_candidates) {
     const Duration left = deadline - shared.parts.clock.now();
-    if (left <= Duration::zero()) break;
-    const Status tried = co_await try_one(choice, open_stream(wanted), end,
-                                          std::min(left, shared.options.open_timeout));
-    if (tried.ok()) {
+    std::optional<Way> way = next_way(wanted.service, selector, tried);
+    if (left <= Duration::zero() || !way) break;
+    const route::Choice& choice = tried.emplace_back(*std::move(way)).choice;
+    const Status opened = co_await try_one(tried.back(), open_stream(wanted), end,
+                                           std::min(left, shared.options.open_timeout));
+    if (opened.ok()) {
       shared.counts.dials[choice.via.empty() ? "own" : "peer"] += 1;
       co_return Reached{.agent = choice.agent, .zone = choice.zone, .via = choice.via};
     }
@@ -196,7 +213,11 @@ asio::awaitable<Result<Reached>> ProxyService::State::try_all(
     if (unwanted) co_return absl::CancelledError("no longer wanted");
     shared.counts.retried += 1;
     refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", choice.agent,
-                            std::string(tried.message()));
+                            std::string(opened.message()));
+  }
+  if (tried.empty()) {
+    co_return coded(absl::StatusCode::kUnavailable, "HF2202",
+                    fmt::format("no agent carries {} now", wanted.service));
   }
   if (shared.parts.clock.now() >= deadline) {
     co_return coded(absl::StatusCode::kDeadlineExceeded, "HF2204",
@@ -206,16 +227,14 @@ asio::awaitable<Result<Reached>> ProxyService::State::try_all(
                   fmt::format("agents refused {} ({})", wanted.service, refusals));
 }
 
-asio::awaitable<Status> ProxyService::State::try_one(const route::Choice& choice,
-                                                     v1::OpenStream open,
+asio::awaitable<Status> ProxyService::State::try_one(const Way& way, v1::OpenStream open,
                                                      std::unique_ptr<StreamEnd>& end,
                                                      Duration timeout) {
-  if (!choice.via.empty()) {
-    open.set_agent(choice.agent);
-    co_return co_await peers.open(choice.via, open, end, timeout);
+  if (!way.choice.via.empty()) {
+    open.set_agent(way.choice.agent);
+    co_return co_await peers.open(way.choice.via, open, end, timeout);
   }
-  const std::optional<TunnelId> id = shared.table.select(choice.agent);
-  HeldTunnel* tunnel = id ? tunnels.find(*id) : nullptr;
+  HeldTunnel* tunnel = way.tunnel ? tunnels.find(*way.tunnel) : nullptr;
   if (tunnel == nullptr) co_return absl::UnavailableError("its tunnel is gone");
   co_return co_await tunnel->open(std::move(open), end, timeout);
 }

@@ -16,6 +16,7 @@
 
 #include "base/reason.h"
 #include "tunnel/exposed_facts.h"
+#include "tunnel/frame.h"
 
 namespace holdfast::tunnel {
 namespace {

@@ -29,7 +29,7 @@ class TunnelCluster {
   }
 
   TunnelPems pems(identity::Role role, const std::string& name, const std::string& zone,
-                  std::optional<Duration> valid_for = {}) const {
+                  std::optional<std::chrono::seconds> valid_for = {}) const {
     const std::string key = identity::make_private_key().value();
     const identity::CertificateSpec spec{
         .identity = {.role = role, .cluster = name_, .name = name, .zone = zone},
@@ -43,7 +43,7 @@ class TunnelCluster {
   const std::string& ca() const { return key_.certificate_pem; }
 
  private:
-  static identity::Validity for_only(Duration length) {
+  static identity::Validity for_only(std::chrono::seconds length) {
     const WallTime now = SystemClock().wall_now();
     return {.not_before = now, .not_after = now + length};
   }

@@ -13,7 +13,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-identity::Validity validity(Duration valid_for = hours(24)) {
+identity::Validity validity(seconds valid_for = hours(24)) {
   const WallTime now = SystemClock().wall_now();
   return {.not_before = now - hours(1), .not_after = now + valid_for};
 }
@@ -86,7 +86,7 @@ Authority::Authority(std::string cluster)
     : cluster_(std::move(cluster)), key_(identity::make_authority(cluster_, validity()).value()) {}
 
 ProxyIdentity Authority::issue(identity::Role role, const std::string& name,
-                               const std::string& zone, Duration valid_for) const {
+                               const std::string& zone, seconds valid_for) const {
   const std::string key = identity::make_private_key().value();
   const identity::CertificateSpec spec{
       .identity = {.role = role, .cluster = cluster_, .name = name, .zone = zone},

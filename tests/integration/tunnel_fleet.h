@@ -28,7 +28,7 @@ class Authority {
  public:
   explicit Authority(std::string cluster);
   ProxyIdentity issue(identity::Role role, const std::string& name, const std::string& zone,
-                      Duration valid_for = std::chrono::hours(24)) const;
+                      std::chrono::seconds valid_for = std::chrono::hours(24)) const;
 
  private:
   std::string cluster_;
