@@ -126,7 +126,7 @@ TEST_F(AgentPoolAdvice, ATunnelIsRenewedToTheSameProxyIfThereIsNoOther) {
 
   ASSERT_EQ(rig_.drains.size(), 1u);
   EXPECT_EQ(rig_.drains[0].tunnel, old);
-  EXPECT_EQ(rig_.drains[0].code, "HF2143");
+  EXPECT_EQ(rig_.drains[0].code, "HF2145");
   EXPECT_THAT(rig_.proxies(), ElementsAre("a"));
   rig_.take(rig_.pool.on_drained(old, rig_.now));
   EXPECT_EQ(rig_.pool.describe(rig_.now).tunnels.size(), 1u);

@@ -156,7 +156,7 @@ inline constexpr std::string_view kSurplus = "HF2136";
 inline constexpr std::string_view kUndesired = "HF2137";
 inline constexpr std::string_view kAgentStops = "HF2138";
 inline constexpr std::string_view kNoOutcome = "HF2139";
-inline constexpr std::string_view kRenewed = "HF2143";
+inline constexpr std::string_view kRenewed = "HF2145";
 
 struct PoolView {
   std::vector<TunnelView> tunnels;  // by id
