@@ -264,6 +264,7 @@ TEST_F(TunnelProxy, ACrowdIsAdmittedAtTheBoundedRate) {
     options.admission.max_handshakes = 16;
     options.admission.max_waiting = 64;
     options.admission.max_wait = seconds(30);
+    options.admission.first_byte = seconds(30);  // all of them share a loop
     options.admission.max_unauthenticated_per_address = kCrowd;
     options.tunnels.max_per_agent = kCrowd;
   });
