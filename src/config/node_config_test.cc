@@ -105,9 +105,12 @@ TEST(ProxyConfig, HasPortsOfItsOwn) {
 
 // All of them on one machine is how people begin.
 TEST(ProxyConfig, TheDefaultsOfARoleLeaveThoseOfTheOthersAlone) {
-  const auto controller = load(from_file(Role::Controller, ""));
+  Sources sources = from_file(Role::Controller, "");
+  sources.machine = {{"controller.name", "ctl"}, {"controller.data_dir", "/var/lib/holdfast"}};
+  const auto controller = load(sources);
   const auto proxy = load(from_file(Role::Proxy, ""));
-  ASSERT_TRUE(controller.ok() && proxy.ok());
+  ASSERT_TRUE(controller.ok()) << controller.status();
+  ASSERT_TRUE(proxy.ok()) << proxy.status();
   const Config& held = controller->config;
   std::vector<std::string_view> taken = {port_of(held.controller.http.listen),
                                          port_of(held.controller.http.health_listen)};
