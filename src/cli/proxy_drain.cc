@@ -68,6 +68,16 @@ class Draining {
       : console_(console), options_(options), http_(std::move(http)) {}
 
   Exit run() {
+    // A drain cannot be undone: whoever answers must be the one that was meant.
+    if (const Status known_by = ask({.target = "/v1/drain"}); !known_by.ok()) {
+      return failed(known_by);
+    }
+    if (status_.node() != "proxy/" + options_.name) {
+      return console_.report(known(Exit::BadInput, "HF2146",
+                                   fmt::format("it is {} that answers, not proxy/{}; nothing was "
+                                               "done",
+                                               status_.node(), options_.name)));
+    }
     const Status asked = ask({.method = "POST",
                               .target = "/v1/drain",
                               .headers = {{"Content-Type", "application/json"}},

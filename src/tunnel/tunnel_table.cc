@@ -12,8 +12,7 @@
 namespace holdfast::tunnel {
 
 struct TunnelTable::Agent {
-  route::AgentFacts facts;
-  uint64_t boot = 0;                // of the process that dialled last
+  route::AgentFacts facts;          // what the newest tunnel that stays says
   std::vector<TunnelId> tunnels{};  // oldest first
   uint64_t version = 0;             // of the last change that peers are told; 0: not held
 };
@@ -51,10 +50,8 @@ Result<TunnelId> TunnelTable::add(const NewTunnel& tunnel, Time now) {
         fmt::format("agent {} has {} tunnels here already", tunnel.agent, agent->tunnels.size()));
   }
   route::AgentFacts facts = facts_of({.name = tunnel.agent, .zone = tunnel.zone}, tunnel.exposed);
-  const bool changed = agent->facts != facts;
-  agent->facts = std::move(facts);
-  agent->boot = tunnel.boot;
   const TunnelId id = ++last_id_;
+  said_[id] = std::move(facts);
   agent->tunnels.push_back(id);
   TunnelRow& row = tunnels_[id];
   row = {.id = id,
@@ -65,7 +62,7 @@ Result<TunnelId> TunnelTable::add(const NewTunnel& tunnel, Time now) {
          .last_heard = now};
   look_again(row, now + options_.silent_after);
   ++stats_.added;
-  update(*agent, changed);
+  update(*agent, listen_to_newest(*agent));
   return id;
 }
 
@@ -77,8 +74,9 @@ void TunnelTable::remove(TunnelId id) {
   streams_ -= found->second.streams;
   silences_.erase({found->second.looked_at_next, id});
   tunnels_.erase(found);
+  said_.erase(id);
   ++stats_.removed;
-  update(agent, false);
+  update(agent, listen_to_newest(agent));
   if (agent.tunnels.empty()) agents_.erase(std::string(agent.facts.name));
 }
 
@@ -99,18 +97,29 @@ void TunnelTable::exposed(TunnelId id, const v1::Exposed& exposed) {
   const TunnelRow* tunnel = row(id);
   if (tunnel == nullptr) return;
   Agent& agent = agent_of(*tunnel);
-  if (tunnel->boot != agent.boot) return;  // what is left of an earlier process
-  route::AgentFacts facts = facts_of({.name = tunnel->agent, .zone = tunnel->zone}, exposed);
-  const bool changed = agent.facts != facts;
-  agent.facts = std::move(facts);
-  update(agent, changed);
+  said_[id] = facts_of({.name = tunnel->agent, .zone = tunnel->zone}, exposed);
+  update(agent, listen_to_newest(agent));
+}
+
+// Two processes may have one name for a while: an earlier one that is leaving, or a copy. When the
+// newer one goes, what the other said counts again.
+bool TunnelTable::listen_to_newest(Agent& agent) {
+  if (agent.tunnels.empty()) return false;
+  TunnelId newest = agent.tunnels.back();
+  for (const TunnelId id : agent.tunnels) {
+    if (!tunnels_.at(id).leaving) newest = id;
+  }
+  const bool changed = agent.facts != said_.at(newest);
+  if (changed) agent.facts = said_.at(newest);
+  return changed;
 }
 
 void TunnelTable::leave(TunnelId id) {
   TunnelRow* tunnel = row(id);
   if (tunnel == nullptr || tunnel->leaving) return;
   tunnel->leaving = true;
-  update(agent_of(*tunnel), false);
+  Agent& agent = agent_of(*tunnel);
+  update(agent, listen_to_newest(agent));
 }
 
 bool TunnelTable::found_dead(TunnelId id) {

@@ -123,6 +123,8 @@ class TunnelTable {
   Agent& agent_of(const TunnelRow& tunnel);
   // What routes and peers know of the agent is made what its tunnels say.
   void update(Agent& agent, bool facts_changed);
+  // True if that changed what is known of the agent.
+  bool listen_to_newest(Agent& agent);
   void note_held(Agent& agent);
   void note_gone(Agent& agent);
   void look_again(TunnelRow& tunnel, Time at);
@@ -130,6 +132,7 @@ class TunnelTable {
   TunnelTableOptions options_;
   route::Routes& routes_;
   std::map<TunnelId, TunnelRow> tunnels_;
+  std::unordered_map<TunnelId, route::AgentFacts> said_;  // by each
   std::unordered_map<std::string, std::unique_ptr<Agent>> agents_;
   std::set<std::pair<Time, TunnelId>> silences_;  // when each tunnel is looked at again
   std::map<uint64_t, const Agent*> changes_;      // held agents by the version of their last change

@@ -77,6 +77,22 @@ class TunnelTableTest : public testing::Test {
   TunnelTable table_{{.max_tunnels = 100, .max_per_agent = 3, .max_gone = 4}, routes_};
 };
 
+TEST_F(TunnelTableTest, WhenACopyOfAnAgentGoesWhatTheAgentSaidCountsAgain) {
+  add_heard("edge", 1);
+  const Result<TunnelId> copy =
+      table_.add({.agent = "edge", .zone = "a", .boot = 2, .exposed = exposing("other")}, now_);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  table_.heard(*copy, now_);
+  ASSERT_EQ(reachable("web"), 0u);
+
+  table_.leave(*copy);
+  EXPECT_EQ(reachable("web"), 1u);
+  table_.remove(*copy);
+
+  EXPECT_EQ(reachable("web"), 1u);
+  EXPECT_EQ(reachable("other"), 0u);
+}
+
 TEST_F(TunnelTableTest, KeepsSeveralTunnelsOfAnAgentInOrderOfAge) {
   const TunnelId first = add("one");
   add("two");

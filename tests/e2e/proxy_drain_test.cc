@@ -87,6 +87,14 @@ TEST_F(ProxyDrainTest, WithNothingRunningNothingIsCutAndARestartUndoesIt) {
   EXPECT_TRUE(fleet_.reaches("ann", "p-1")) << proxy_log();
 }
 
+TEST_F(ProxyDrainTest, AnotherProxyThanTheOneThatIsNamedIsNotDrained) {
+  const ProgramOutcome drained = fleet_.as("ann", {"proxy", "drain", "p-2", "--proxy", public_});
+
+  EXPECT_EQ(drained.exit_code, 65) << drained.error;
+  EXPECT_THAT(drained.error, AllOf(HasSubstr("HF2146"), HasSubstr("proxy/p-1")));
+  EXPECT_TRUE(fleet_.reaches("ann", "p-1"));
+}
+
 TEST_F(ProxyDrainTest, WhoMayOnlyLookDrainsNothing) {
   const ProgramOutcome refused = fleet_.as("bob", {"proxy", "drain", "p-1", "--timeout", "2s"});
 
