@@ -13,7 +13,7 @@ struct ProxyCounts {
   std::map<std::string, uint64_t> refused_tunnels{};  // by code
   uint64_t failed_handshakes = 0;
   std::map<std::string, uint64_t> broken{};  // tunnels and links of peers, by code
-  uint64_t tunnels_lost = 0;  // that ended otherwise than by a goodbye
+  uint64_t tunnels_lost = 0;                 // that ended otherwise than by a goodbye
   uint64_t tunnels_left = 0;
   std::map<std::string, uint64_t> tunnels_ended{};  // by code, "none" without
   SessionStats sessions{};                          // of tunnels that are over
