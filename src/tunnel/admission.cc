@@ -64,7 +64,8 @@ std::optional<Admission::Ticket> Admission::arrive(std::string_view address, Tim
     return std::nullopt;
   }
   Address& from = addresses_[name];
-  if (from.unauthenticated >= options_.max_unauthenticated_per_address || !may_accept()) {
+  // One that was being accepted while the queue filled is not cut off: max_quiet bounds those.
+  if (from.unauthenticated >= options_.max_unauthenticated_per_address) {
     ++stats_.dropped;
     if (from.unauthenticated == 0 && from.handshakes == 0) addresses_.erase(name);
     return std::nullopt;

@@ -35,9 +35,11 @@ struct DrainOptions {
 enum class DrainPhase : uint8_t { Running, Deregistering, Advising, Waiting, Closed };
 std::string_view to_string(DrainPhase phase);  // "running"
 
-struct Deregister {};     // announce "draining"; answer with deregistered()
-struct TellOthers {};     // discovery and peers: draining; refuse new tunnels from here on
-struct StopListening {};  // for clients, after what the backlog has; refuse streams from peers
+struct Deregister {};  // announce "draining"; answer with deregistered()
+struct TellOthers {};  // discovery and peers: draining; refuse new tunnels from here on
+// For clients, after what the backlog has. Streams from peers are refused when the agents had their
+// time to move: until then this may be the only way to them.
+struct StopListening {};
 struct AdviseTunnel {
   TunnelId tunnel = 0;
   Duration closes_in{};
@@ -75,6 +77,8 @@ class DrainPlan {
   DrainPhase phase() const { return phase_; }
   bool is_draining() const { return phase_ != DrainPhase::Running; }
   std::optional<Time> deadline() const;  // absent: not draining
+  // Those who were advised had their time to move.
+  bool move_is_over() const { return move_is_over_; }
   size_t advised() const { return advised_; }
   size_t to_advise() const { return advice_.size(); }
 

@@ -83,6 +83,7 @@ asio::awaitable<void> DrainService::run() {
       over_ = co_await carry_out(step);
     }
     if (over_) break;
+    shared.refuse_relays = ingress_closed_ && shared.drain.move_is_over();
     const Time now = shared.parts.clock.now();
     const std::optional<Time> due = shared.drain.next_deadline();
     const Duration wait =
@@ -135,8 +136,8 @@ void DrainService::tell_others() {
 
 asio::awaitable<void> DrainService::close_ingress() {
   if (asks_.close_ingress) co_await asks_.close_ingress();
-  parts_.shared.refuse_relays = true;
   closing_ingress_ = false;
+  ingress_closed_ = true;
   wake();
 }
 

@@ -55,6 +55,7 @@ class DrainService {
   bool over_ = false;
   bool stopping_ = false;
   bool closing_ingress_ = false;
+  bool ingress_closed_ = false;
   WallTime since_{};
   std::optional<WallTime> ended_;
   size_t cut_ = 0;

@@ -96,8 +96,9 @@ TEST_F(TunnelDrain, DiscoverySaysSoAndNewTunnelsAreRefused) {
   EXPECT_TRUE(fleet_.until([&] { return over; }));
 }
 
-TEST_F(TunnelDrain, PeersAreRefusedAndTryAnotherAgent) {
-  Member& leaves = fleet_.add_proxy("p1", "a");
+TEST_F(TunnelDrain, PeersAreRefusedOnceAgentsHadTimeToMoveAndTryAnotherAgent) {
+  Member& leaves = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.drain.move_within = milliseconds(1); });
   Member& asks = fleet_.add_proxy("p2", "a");
   fleet_.introduce();
   RawAgent& stubborn = fleet_.dial(leaves, "edge-1", "a", {"web"});
@@ -111,7 +112,7 @@ TEST_F(TunnelDrain, PeersAreRefusedAndTryAnotherAgent) {
   bool over = false;
   drain(leaves, over);
   ASSERT_TRUE(fleet_.until([&] { return leaves.ingress_closed; }));
-  fleet_.pass(milliseconds(50));
+  fleet_.pass(milliseconds(400));
   const TunnelFleet::Dialled elsewhere = fleet_.connect(asks, "web");
   ASSERT_TRUE(elsewhere.reached.ok()) << elsewhere.reached.status();
   EXPECT_EQ(elsewhere.reached->agent, "edge-2");

@@ -84,7 +84,8 @@ TEST_F(TunnelMove, AConnectionOutlivesTheDrainOfItsProxyAndTheAgentIsReachedThro
   }(*first.service, drained_));
   const auto moved = [&] {
     // Never a moment without a way, whichever it is.
-    EXPECT_TRUE(via(second).ok());
+    const Result<std::string> way = via(second);
+    EXPECT_TRUE(way.ok()) << way.status();
     return second.service->describe().tunnels.size() == 1;
   };
   ASSERT_TRUE(fleet_.until(moved)) << agent_->last_failure();
