@@ -93,9 +93,10 @@ class HostileProxy : public Hostile {
   std::atomic<bool> begun_ = false, over_ = false, ending_ = false;
 };
 
-TEST_F(HostileProxy, AHundredThousandStreamsEndTheTunnelOfWhoOpensThem) {
+TEST_F(HostileProxy, StreamsBeyondTheLimitAreRefusedOneByOne) {
   Bystanders others = bystanders("edge-0");
-  const double before = metric("edge-0", lost("HF2004"));
+  const std::string refused = "holdfast_agent_session_streams_total{what=\"refused\"}";
+  const double before = metric("edge-0", refused);
   size_t opened = 0;
   attack("edge-0", [&](HostilePeer& peer) {
     std::string opens;
@@ -109,9 +110,9 @@ TEST_F(HostileProxy, AHundredThousandStreamsEndTheTunnelOfWhoOpensThem) {
 
   ASSERT_TRUE(attacked());
 
-  EXPECT_TRUE(grows("edge-0", lost("HF2004"), before));
+  EXPECT_TRUE(grows("edge-0", refused, before));
   others.expect_unharmed(fmt::format("{} streams opened", opened), 96);
-  EXPECT_LT(lines("edge-0", "HF2004"), 10);
+  EXPECT_LT(lines("edge-0", "HF2007"), 10);
 }
 
 TEST_F(HostileProxy, StreamsThatAreGivenUpAtOnceEndTheTunnel) {
