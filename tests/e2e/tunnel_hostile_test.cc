@@ -405,6 +405,12 @@ TEST_F(HostileSilence, OfOneAddressKeepsNobodyOut) {
   EXPECT_TRUE(grows("px-0", "holdfast_tunnel_admissions_total{outcome=\"dropped\"}", before, 200));
 }
 
+TEST_F(HostileSilence, OfManyAddressesKeepsNobodyOut) {
+  be_silent(20, 64);
+
+  EXPECT_TRUE(agent_gets_in(15s));
+}
+
 TEST_F(HostileSilence, AfterTheHandshakeEndsInTime) {
   Bystanders others = bystanders();
   std::vector<std::unique_ptr<HostilePeer>> peers;
