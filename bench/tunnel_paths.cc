@@ -114,7 +114,8 @@ void Peers::add_nginx() {
   const auto config = [&](const std::string& name, const std::string& server) {
     return write(
         name, fmt::format("load_module /usr/lib/nginx/modules/ngx_stream_module.so;\nuser root;\n"
-                          "daemon off;\nworker_processes 1;\npid {0}.pid;\nerror_log {0}.err;\n"
+                          "daemon off;\nworker_processes 1;\nmaster_process off;\npid "
+                          "{0}.pid;\nerror_log {0}.err;\n"
                           "events {{ worker_connections 8192; }}\nstream {{\n"
                           "  tcp_nodelay on;\n  server {{ {1} }}\n}}\n",
                           folder_.file(name), server));
