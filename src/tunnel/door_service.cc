@@ -1,5 +1,7 @@
 #include "tunnel/door_service.h"
 
+#include <sys/socket.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -17,9 +19,13 @@ constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without de
 constexpr Duration kShortestTurn = std::chrono::milliseconds(1);
 constexpr Duration kLongestTurn = std::chrono::seconds(1);
 
+// OK if there is a byte to read; an end is none.
 asio::awaitable<Status> readable(net::StreamSocket& socket) {
   const auto [error] = co_await socket.async_wait(asio::socket_base::wait_read, kAsValue);
-  co_return error ? absl::UnavailableError(error.message()) : absl::OkStatus();
+  if (error) co_return absl::UnavailableError(error.message());
+  char byte = 0;
+  const ssize_t got = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  co_return got == 1 ? absl::OkStatus() : absl::UnavailableError("it left without a byte");
 }
 
 }  // namespace

@@ -85,5 +85,14 @@ TEST_F(DoorTest, WhoSaysNothingDoesNotStandInTheWay) {
   EXPECT_EQ(error, asio::error::eof);
 }
 
+// As a balancer's check of the port does: it must not use up what its address may fail.
+TEST_F(DoorTest, WhoLeavesWithoutAByteHasNotFailed) {
+  open();
+  for (int i = 0; i < 3; ++i) (void)connect();
+
+  EXPECT_TRUE(run_until([&] { return door_.admission().stats().quiet == 3; }));
+  EXPECT_EQ(entered_, 0);
+}
+
 }  // namespace
 }  // namespace holdfast::tunnel

@@ -415,7 +415,8 @@ TEST_F(HostileSilence, AfterTheHandshakeEndsInTime) {
   Bystanders others = bystanders();
   std::vector<std::unique_ptr<HostilePeer>> peers;
   for (int i = 0; i < 20; ++i)
-    peers.push_back(HostilePeer::dial({.port = tunnel_port(), .papers = evil()}));
+    peers.push_back(
+        HostilePeer::dial({.port = tunnel_port(), .papers = evil(), .source = "127.66.2.1"}));
 
   // They say that they are alive, but not who they are.
   for (const auto& peer : peers) {
