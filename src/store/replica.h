@@ -1,12 +1,12 @@
-// What a store offers to whoever keeps a copy of it elsewhere: its history as a log that can be read
-// and appended to, a whole copy, and the few numbers that say which history it is.
+// What a store offers to whoever keeps a copy of it elsewhere: its history as a log that can be
+// read and appended to, a whole copy, and the few numbers that say which history it is.
 //
 //   active:  commit() ──► entries(after) ──► the peer's append()      one entry per revision
 //   new copy: copy() pages ──► begin_copy(), add_to_copy(), finish_copy()   replaces everything
 //
 // Every entry belongs to a tenure: the epoch of the controller that wrote it. Epochs never go back,
-// and no two writers share one, so (epoch, revision) names an entry, and two histories that agree on
-// one agree on all before it.
+// and no two writers share one, so (epoch, revision) names an entry, and two histories that agree
+// on one agree on all before it.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -46,12 +46,12 @@ struct Entry {
 
 // All that is durable and not an item.
 struct ReplicaFacts {
-  std::string store_id;          // 32 hex digits, drawn when the store was made; a copy keeps its own
-  Epoch promised = 0;            // nothing of a lower epoch is taken any more
+  std::string store_id;  // 32 hex digits, drawn when the store was made; a copy keeps its own
+  Epoch promised = 0;    // nothing of a lower epoch is taken any more
   Head head;
-  Revision floor = 0;            // entries up to here are forgotten
-  std::vector<Tenure> tenures;   // oldest first; those that are wholly below the floor but one go
-  std::string note;              // the pair's own, at most 256 bytes: what it must know at its start
+  Revision floor = 0;           // entries up to here are forgotten
+  std::vector<Tenure> tenures;  // oldest first; those that are wholly below the floor but one go
+  std::string note;             // the pair's own, at most 256 bytes: what it must know at its start
 };
 
 // The epoch in which `revision` was written, by `tenures`; 0 if before all of them.

@@ -18,14 +18,14 @@ MAY_INCLUDE = {
     "store": "base",
     "events": "base resource",
     "cache": "base metrics net resource events",
-    "ha": "base metrics net",
+    "ha": "base metrics net rpc store",
     "tunnel": "base metrics net resource identity route",
     "ingress": "base metrics net resource identity tunnel",
     "probe": "base metrics net resource",
     "route": "base resource",
     "track": "base metrics route",
     "node": "base metrics net rpc resource events cache health identity",
-    "api": "base metrics net rpc resource health identity store events cache",
+    "api": "base metrics net rpc resource health identity store events cache ha",
     "web": "base metrics net resource health identity events cache api",
     "cli": "base net rpc resource identity config",
 }
@@ -34,8 +34,8 @@ MAY_INCLUDE["app"] = " ".join(MAY_INCLUDE)
 ALSO = {"src/store/etcd_": "rpc"}
 
 # Who may use generated code, as modules or beginnings of paths.
-_GRPC_USERS = ("rpc", "api", "node", "cli", "app", "src/store/etcd_")
-_API_USERS = ("api", "node", "cli", "cache", "rpc", "events", "identity", "config", "web", "app", "tunnel",
+_GRPC_USERS = ("rpc", "api", "ha", "node", "cli", "app", "src/store/etcd_")
+_API_USERS = ("api", "ha", "node", "cli", "cache", "rpc", "events", "identity", "config", "web", "app", "tunnel",
               "ingress")
 _RESOURCE_USERS = tuple(["resource"] + [module for module, others in MAY_INCLUDE.items()
                                         if "resource" in others.split()])
