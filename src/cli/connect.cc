@@ -42,26 +42,35 @@ ProxyList remembered(const std::string& profile_dir) {
   return parse_proxies(read_small_file(memory_path(profile_dir)).value_or(""));
 }
 
-// As the controllers know them now; empty if none of them says.
-ProxyList listed(const Connection& connection) {
+// As the controllers know them now.
+Result<ProxyList> listed(const Connection& connection) {
   Connection quick = connection;
   quick.timeout = std::min(connection.timeout, kMaxListTime);
   const auto options = find_controller(quick);
-  if (!options) return {};
+  if (!options) return absl::UnavailableError(options.error().message);
   Client client(*options);
-  const Result<std::vector<v1::Resource>> proxies = fetch_all(client, resource::Kind::Proxy, {});
-  return proxies.ok() ? usable_proxies(*proxies) : ProxyList();
+  TRY(const std::vector<v1::Resource> proxies, fetch_all(client, resource::Kind::Proxy, {}));
+  ProxyList usable = usable_proxies(proxies);
+  if (usable.empty()) return absl::NotFoundError("no proxy that is online has a public address");
+  return usable;
 }
 
 // Those that were named; else those there are, the one that worked last before the others; else
 // those there were.
-ProxyList find_proxies(const Connection& connection, const ConnectOptions& options) {
+Result<ProxyList> find_proxies(const Connection& connection, const ConnectOptions& options) {
   if (!options.proxies.empty()) return options.proxies;
   const ProxyList before = remembered(connection.profile_dir);
-  ProxyList now = listed(connection);
-  if (now.empty()) return before;
-  if (!before.empty()) put_first(now, before.front());
+  Result<ProxyList> now = listed(connection);
+  if (!now.ok()) return before.empty() ? now : before;
+  if (!before.empty()) put_first(*now, before.front());
   return now;
+}
+
+Failure no_proxy(const Status& why) {
+  const bool may_not = absl::IsPermissionDenied(why);
+  return known(Exit::NoController, "HF2310",
+               fmt::format("no proxy is known: {}", may_not ? "your roles do not list proxies"
+                                                            : std::string(why.message())));
 }
 
 std::expected<Profile, Failure> load(const Connection& connection) {
@@ -187,7 +196,9 @@ Exit connect(const Console& console, const Connection& connection, const Connect
   if (!tls.ok()) {
     return console.report(known(Exit::BadProfile, "HF5036", std::string(tls.status().message())));
   }
-  ProxyRoute route({.proxies = find_proxies(connection, options),
+  Result<ProxyList> proxies = find_proxies(connection, options);
+  if (!proxies.ok()) return console.report(no_proxy(proxies.status()));
+  ProxyRoute route({.proxies = *std::move(proxies),
                     .tls = *std::move(tls),
                     .answer_timeout = connection.timeout + std::chrono::seconds(2)});
   const auto remember = [&] {
@@ -195,9 +206,6 @@ Exit connect(const Console& console, const Connection& connection, const Connect
     const Status ignored = write_private_file(memory_path(connection.profile_dir),
                                               to_text(route.proxies()));  // only a memory
   };
-  if (route.proxies().empty()) {
-    return console.report(known(Exit::NoController, "HF2310", "no proxy is known"));
-  }
   if (!options.listen.empty() || !options.socks.empty()) {
     remember();
     return serve_port(console, route, options, std::move(wanted));
