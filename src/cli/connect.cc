@@ -86,6 +86,36 @@ std::expected<Profile, Failure> load(const Connection& connection) {
             fmt::format("proxies ask for a certificate, and {} holds none", quoted(folder, 256))));
 }
 
+// Who we are, read again whenever it is needed: `holdfast login` beside us is noticed.
+class Login {
+ public:
+  explicit Login(const Connection& connection) : connection_(connection) {}
+
+  std::expected<std::shared_ptr<const net::TlsContext>, Failure> tls() {
+    const auto profile = load(connection_);
+    if (!profile) return std::unexpected(profile.error());
+    std::string pems = profile->ca_pem + profile->certificate_pem;
+    if (tls_ != nullptr && pems == pems_) return tls_;
+    auto made =
+        net::TlsContext::make_client({.ca_pem = profile->ca_pem,
+                                      .certificate_pem = profile->certificate_pem,
+                                      .private_key_pem = profile->private_key_pem,
+                                      .server_name = std::string(identity::kProxyServerName)});
+    if (!made.ok()) {
+      return std::unexpected(
+          known(Exit::BadProfile, "HF5036", std::string(made.status().message())));
+    }
+    tls_ = *std::move(made);
+    pems_ = std::move(pems);
+    return tls_;
+  }
+
+ private:
+  const Connection& connection_;
+  std::shared_ptr<const net::TlsContext> tls_;
+  std::string pems_;
+};
+
 Failure failure_of(const Status& status) {
   const Reason reason = split_reason(status);
   const bool nobody = reason.code == "HF2310" || reason.code == "HF2311";
@@ -187,19 +217,18 @@ Exit connect(const Console& console, const Connection& connection, const Connect
     if (!parsed) return console.report(parsed.error());
     wanted = *std::move(parsed);
   }
-  const auto profile = load(connection);
-  if (!profile) return console.report(profile.error());
-  auto tls = net::TlsContext::make_client({.ca_pem = profile->ca_pem,
-                                           .certificate_pem = profile->certificate_pem,
-                                           .private_key_pem = profile->private_key_pem,
-                                           .server_name = std::string(identity::kProxyServerName)});
-  if (!tls.ok()) {
-    return console.report(known(Exit::BadProfile, "HF5036", std::string(tls.status().message())));
-  }
+  Login login(connection);
+  const auto tls = login.tls();
+  if (!tls) return console.report(tls.error());
   Result<ProxyList> proxies = find_proxies(connection, options);
   if (!proxies.ok()) return console.report(no_proxy(proxies.status()));
   ProxyRoute route({.proxies = *std::move(proxies),
-                    .tls = *std::move(tls),
+                    .tls = [&]() -> Result<std::shared_ptr<const net::TlsContext>> {
+                      const auto now = login.tls();
+                      if (now) return *now;
+                      return coded(absl::StatusCode::kUnauthenticated, now.error().code,
+                                   now.error().message);
+                    },
                     .answer_timeout = connection.timeout + std::chrono::seconds(2)});
   const auto remember = [&] {
     if (!options.proxies.empty()) return;

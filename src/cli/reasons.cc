@@ -67,7 +67,7 @@ constexpr ReasonInfo kReasons[] = {
     {"HF1106", "cannot listen",
      "Another program has the port, or the address is not this "
      "machine's.",
-     "choose another address with --listen"},
+     "stop that program, or choose another address: the keys that end in `listen`, or --listen"},
     {"HF1107", "the audit log cannot be written",
      "Its file or folder does not take a line. Requests go on, and the lines lost are counted.",
      "make room in the data folder, or mend its permissions"},
