@@ -14,7 +14,7 @@ constexpr size_t kFullFrame = kFrameHeaderBytes + kMaxDataBytes;
 constexpr size_t kControlRoom = kFrameHeaderBytes + kMaxMessageBytes;
 // A batch of data leaves room for control before and after it.
 constexpr size_t kMostData = LinkBuffers::kBatchBytes - 2 * kControlRoom;
-constexpr size_t kLeastData = 2 * kFullFrame;
+constexpr size_t kLeastData = 32 << 10;
 
 }  // namespace
 

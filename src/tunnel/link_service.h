@@ -73,7 +73,7 @@ class LinkOwner {
 // from cost nothing until they are used.
 class LinkBuffers {
  public:
-  static constexpr size_t kBatchBytes = 256 << 10;
+  static constexpr size_t kBatchBytes = 384 << 10;
   LinkBuffers();
   std::span<char> in() { return {in_.get(), kBatchBytes}; }
   std::span<char> out() { return {out_.get(), kBatchBytes}; }
