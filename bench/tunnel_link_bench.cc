@@ -203,11 +203,12 @@ void print_cpu(const Sides& sides) {
 
 // A line to compare two builds by, the tunnel alone: MB/s and CPU s/GB of both sides for each kind
 // of bulk, then echoes.
-void print_quick(const Sides& sides) {
+void print_quick(const Sides& sides, bool with_bulk) {
   const Way way{"tunnel", sides.proxy_port, nullptr};
   const auto used = [&] { return cpu_seconds(sides.proxy) + cpu_seconds(sides.agent); };
   for (const int count : {1, 16}) {
     for (const char direction : {'D', 'U'}) {
+      if (!with_bulk) continue;
       const double before = used();
       const double rate = bulk(way, direction, count);
       const double spent = used() - before;
@@ -218,7 +219,8 @@ void print_quick(const Sides& sides) {
   for (const int count : {1, 64}) {
     const double before = used();
     const double rate = echo(way, count, false).rate;
-    std::printf("echo%d %5.0f/s %5.1f us | ", count, rate, (used() - before) * 1e6 / (rate * kSeconds));
+    std::printf("echo%d %5.0f/s %5.1f us | ", count, rate,
+                (used() - before) * 1e6 / (rate * kSeconds));
   }
   std::printf("\n");
 }
@@ -226,9 +228,9 @@ void print_quick(const Sides& sides) {
 int run(std::string_view only) {
   const Credentials credentials = make_credentials();
   const Sides sides = start_sides(credentials, 0);
-  if (only == "quick") {
+  if (only == "quick" || only == "quick-echo") {
     ::usleep(300'000);
-    print_quick(sides);
+    print_quick(sides, only == "quick");
     stop_sides(sides);
     return 0;
   }

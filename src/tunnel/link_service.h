@@ -159,6 +159,8 @@ class Link {
   // From a StreamEnd.
   void ready(StreamId stream);
   void room(StreamId stream);
+  // ready(), and nobody else is being served: from a handler of the loop's own.
+  void woken(StreamId stream);
 
   const Session& session() const;
   void set_keepalive(Duration interval, uint32_t misses);
