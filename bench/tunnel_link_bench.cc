@@ -25,7 +25,7 @@ struct Way {
   SSL_CTX* context;
 };
 
-constexpr double kSeconds = 2;
+constexpr double kSeconds = 1;
 
 class Load {
  public:
@@ -201,9 +201,39 @@ void print_cpu(const Sides& sides) {
   std::printf(", us/connection %.0f\n", (used() - before) * 1e6 / connects);
 }
 
+// A line to compare two builds by, the tunnel alone: MB/s and CPU s/GB of both sides for each kind
+// of bulk, then echoes.
+void print_quick(const Sides& sides, bool with_bulk) {
+  const Way way{"tunnel", sides.proxy_port, nullptr};
+  const auto used = [&] { return cpu_seconds(sides.proxy) + cpu_seconds(sides.agent); };
+  for (const int count : {1, 16}) {
+    for (const char direction : {'D', 'U'}) {
+      if (!with_bulk) continue;
+      const double before = used();
+      const double rate = bulk(way, direction, count);
+      const double spent = used() - before;
+      std::printf("%c%d %4.0f MB/s %.2f s/GB | ", direction, count, rate,
+                  spent / (rate * (kSeconds + 0.2) / 1e3));
+    }
+  }
+  for (const int count : {1, 64}) {
+    const double before = used();
+    const double rate = echo(way, count, false).rate;
+    std::printf("echo%d %5.0f/s %5.1f us | ", count, rate,
+                (used() - before) * 1e6 / (rate * kSeconds));
+  }
+  std::printf("\n");
+}
+
 int run(std::string_view only) {
   const Credentials credentials = make_credentials();
   const Sides sides = start_sides(credentials, 0);
+  if (only == "quick" || only == "quick-echo") {
+    ::usleep(300'000);
+    print_quick(sides, only == "quick");
+    stop_sides(sides);
+    return 0;
+  }
   SSL_CTX* raw_context = make_raw_context(credentials, false);
   ::usleep(300'000);
   std::printf(

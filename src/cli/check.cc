@@ -24,6 +24,9 @@ void ask(Client& client, Findings& found) {
   if (!found.status.ok()) return;
   found.authority = client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
   found.tokens = fetch_all(client, resource::Kind::Token, {});
+  found.services = fetch_all(client, resource::Kind::Service, {});
+  found.agents = fetch_all(client, resource::Kind::Agent, {});
+  found.proxies = fetch_all(client, resource::Kind::Proxy, {});
 }
 
 // Fills `found` in place: it refers to its own texts.

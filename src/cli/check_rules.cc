@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "cli/carried.h"
 #include "cli/reasons.h"
 #include "cli/status_text.h"
 #include "cli/times.h"
@@ -41,6 +44,10 @@ class Judge {
          {std::pair{"controller", "HF1040"}, {"proxy", "HF1041"}, {"agent", "HF1042"}}) {
       online(kind, code);
     }
+    category_ = "reach";
+    proxies_take_tunnels();
+    agents_have_tunnels();
+    services_are_carried();
     return std::move(results_);
   }
 
@@ -193,6 +200,55 @@ class Judge {
     pass(title, "none has joined");
   }
 
+  // The first three, "web: no agent exposes it; db: ...".
+  static std::string some_of(const std::vector<std::string>& all) {
+    const auto end = all.begin() + std::min<ptrdiff_t>(3, std::ssize(all));
+    return fmt::format("{}{}", fmt::join(all.begin(), end, "; "), end == all.end() ? "" : "; ...");
+  }
+
+  void proxies_take_tunnels() {
+    const char* title = "some proxy takes tunnels";
+    if (!found_.proxies.ok()) return skip(title, "the proxies are not known");
+    size_t takers = 0;
+    for (const v1::Resource& proxy : *found_.proxies) {
+      const bool there = !proxy.proxy().announcement().has_offline_since();
+      takers += there && !proxy.proxy().draining() ? 1 : 0;
+    }
+    const std::string detail = fmt::format("{}/{}", takers, found_.proxies->size());
+    const bool needed = found_.agents.ok() && !found_.agents->empty();
+    if (takers == 0 && needed) return find(Verdict::Failed, title, detail, "HF1043");
+    pass(title, takers == 0 ? "none has joined, nor has an agent" : detail);
+  }
+
+  void agents_have_tunnels() {
+    const char* title = "every agent that is online has a tunnel";
+    if (!found_.agents.ok()) return skip(title, "the agents are not known");
+    std::vector<std::string> without;
+    size_t online = 0;
+    for (const v1::Resource& agent : *found_.agents) {
+      if (agent.agent().announcement().has_offline_since()) continue;
+      online += 1;
+      if (is_reachable(agent)) continue;
+      const std::string& reason = agent.agent().reason();
+      without.push_back(agent.metadata().name() + (reason.empty() ? "" : ": " + reason));
+    }
+    if (without.empty()) return pass(title, fmt::format("{} agents", online));
+    find(without.size() == online ? Verdict::Failed : Verdict::Warning, title, some_of(without),
+         "HF1044");
+  }
+
+  void services_are_carried() {
+    const char* title = "every service is carried by an agent";
+    if (!found_.services.ok() || !found_.agents.ok()) return skip(title, "they are not known");
+    std::vector<std::string> without;
+    for (const v1::Resource& service : *found_.services) {
+      const std::string why = why_not_carried(service, *found_.agents);
+      if (!why.empty()) without.push_back(service.metadata().name() + ": " + why);
+    }
+    if (without.empty()) return pass(title, fmt::format("{} services", found_.services->size()));
+    find(Verdict::Warning, title, some_of(without), "HF1045");
+  }
+
   const Findings& found_;
   std::string category_;
   std::vector<CheckResult> results_;
@@ -201,7 +257,7 @@ class Judge {
 }  // namespace
 
 std::vector<std::string_view> check_categories() {
-  return {"connection", "controller", "identity", "presence"};
+  return {"connection", "controller", "identity", "presence", "reach"};
 }
 
 std::vector<CheckResult> judge(const Findings& findings) {

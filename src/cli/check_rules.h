@@ -37,9 +37,12 @@ struct Findings {
   WallTime answered_at{};
   Result<v1::Authority> authority = absl::UnavailableError("not asked");
   Result<std::vector<v1::Resource>> tokens = absl::UnavailableError("not asked");
+  Result<std::vector<v1::Resource>> services = absl::UnavailableError("not asked");
+  Result<std::vector<v1::Resource>> agents = absl::UnavailableError("not asked");
+  Result<std::vector<v1::Resource>> proxies = absl::UnavailableError("not asked");
 };
 
-// "connection", "controller", "identity", "presence": in this order.
+// "connection", "controller", "identity", "presence", "reach": in this order.
 std::vector<std::string_view> check_categories();
 std::vector<CheckResult> judge(const Findings& findings);
 

@@ -41,6 +41,14 @@ Findings healthy() {
   found.status = status;
   found.authority = v1::Authority();
   found.tokens = std::vector<v1::Resource>();
+  found.services =
+      std::vector<v1::Resource>{resource::make_resource(resource::Kind::Service, "web")};
+  v1::Resource agent = resource::make_resource(resource::Kind::Agent, "edge-1");
+  agent.mutable_agent()->add_services()->set_service("web");
+  agent.mutable_agent()->mutable_services(0)->set_healthy(true);
+  agent.mutable_agent()->add_tunnels()->set_proxy("px-1");
+  found.agents = std::vector<v1::Resource>{agent};
+  found.proxies = std::vector<v1::Resource>{resource::make_resource(resource::Kind::Proxy, "px-1")};
   return found;
 }
 
@@ -60,6 +68,32 @@ TEST(Check, AHealthyClusterPassesEverything) {
   for (const std::string_view category : check_categories()) {
     EXPECT_NE(std::ranges::find(results, category, &CheckResult::category), results.end())
         << category;
+  }
+}
+
+TEST(Check, WhoCannotBeReachedIsFound) {
+  const struct {
+    const char* title;
+    void (*spoil)(Findings&);
+    Verdict verdict;
+    const char* code;
+  } cases[] = {
+      {"takes tunnels", [](Findings& f) { f.proxies->front().mutable_proxy()->set_draining(true); },
+       Verdict::Failed, "HF1043"},
+      {"has a tunnel",
+       [](Findings& f) {
+         f.agents->push_back(resource::make_resource(resource::Kind::Agent, "edge-2"));
+       },
+       Verdict::Warning, "HF1044"},
+      {"is carried", [](Findings& f) { f.agents->clear(); }, Verdict::Warning, "HF1045"},
+  };
+  for (const auto& each : cases) {
+    Findings found = healthy();
+    each.spoil(found);
+    const CheckResult result = result_of(found, each.title);
+    EXPECT_EQ(result.verdict, each.verdict) << each.title;
+    EXPECT_EQ(result.code, each.code) << each.title;
+    EXPECT_EQ(count(judge(found)).warnings + count(judge(found)).failed, 1U) << each.title;
   }
 }
 

@@ -42,26 +42,35 @@ ProxyList remembered(const std::string& profile_dir) {
   return parse_proxies(read_small_file(memory_path(profile_dir)).value_or(""));
 }
 
-// As the controllers know them now; empty if none of them says.
-ProxyList listed(const Connection& connection) {
+// As the controllers know them now.
+Result<ProxyList> listed(const Connection& connection) {
   Connection quick = connection;
   quick.timeout = std::min(connection.timeout, kMaxListTime);
   const auto options = find_controller(quick);
-  if (!options) return {};
+  if (!options) return absl::UnavailableError(options.error().message);
   Client client(*options);
-  const Result<std::vector<v1::Resource>> proxies = fetch_all(client, resource::Kind::Proxy, {});
-  return proxies.ok() ? usable_proxies(*proxies) : ProxyList();
+  TRY(const std::vector<v1::Resource> proxies, fetch_all(client, resource::Kind::Proxy, {}));
+  ProxyList usable = usable_proxies(proxies);
+  if (usable.empty()) return absl::NotFoundError("no proxy that is online has a public address");
+  return usable;
 }
 
 // Those that were named; else those there are, the one that worked last before the others; else
 // those there were.
-ProxyList find_proxies(const Connection& connection, const ConnectOptions& options) {
+Result<ProxyList> find_proxies(const Connection& connection, const ConnectOptions& options) {
   if (!options.proxies.empty()) return options.proxies;
   const ProxyList before = remembered(connection.profile_dir);
-  ProxyList now = listed(connection);
-  if (now.empty()) return before;
-  if (!before.empty()) put_first(now, before.front());
+  Result<ProxyList> now = listed(connection);
+  if (!now.ok()) return before.empty() ? now : before;
+  if (!before.empty()) put_first(*now, before.front());
   return now;
+}
+
+Failure no_proxy(const Status& why) {
+  const bool may_not = absl::IsPermissionDenied(why);
+  return known(Exit::NoController, "HF2310",
+               fmt::format("no proxy is known: {}", may_not ? "your roles do not list proxies"
+                                                            : std::string(why.message())));
 }
 
 std::expected<Profile, Failure> load(const Connection& connection) {
@@ -76,6 +85,36 @@ std::expected<Profile, Failure> load(const Connection& connection) {
       known(Exit::BadProfile, "HF5035",
             fmt::format("proxies ask for a certificate, and {} holds none", quoted(folder, 256))));
 }
+
+// Who we are, read again whenever it is needed: `holdfast login` beside us is noticed.
+class Login {
+ public:
+  explicit Login(const Connection& connection) : connection_(connection) {}
+
+  std::expected<std::shared_ptr<const net::TlsContext>, Failure> tls() {
+    const auto profile = load(connection_);
+    if (!profile) return std::unexpected(profile.error());
+    std::string pems = profile->ca_pem + profile->certificate_pem;
+    if (tls_ != nullptr && pems == pems_) return tls_;
+    auto made =
+        net::TlsContext::make_client({.ca_pem = profile->ca_pem,
+                                      .certificate_pem = profile->certificate_pem,
+                                      .private_key_pem = profile->private_key_pem,
+                                      .server_name = std::string(identity::kProxyServerName)});
+    if (!made.ok()) {
+      return std::unexpected(
+          known(Exit::BadProfile, "HF5036", std::string(made.status().message())));
+    }
+    tls_ = *std::move(made);
+    pems_ = std::move(pems);
+    return tls_;
+  }
+
+ private:
+  const Connection& connection_;
+  std::shared_ptr<const net::TlsContext> tls_;
+  std::string pems_;
+};
 
 Failure failure_of(const Status& status) {
   const Reason reason = split_reason(status);
@@ -178,26 +217,24 @@ Exit connect(const Console& console, const Connection& connection, const Connect
     if (!parsed) return console.report(parsed.error());
     wanted = *std::move(parsed);
   }
-  const auto profile = load(connection);
-  if (!profile) return console.report(profile.error());
-  auto tls = net::TlsContext::make_client({.ca_pem = profile->ca_pem,
-                                           .certificate_pem = profile->certificate_pem,
-                                           .private_key_pem = profile->private_key_pem,
-                                           .server_name = std::string(identity::kProxyServerName)});
-  if (!tls.ok()) {
-    return console.report(known(Exit::BadProfile, "HF5036", std::string(tls.status().message())));
-  }
-  ProxyRoute route({.proxies = find_proxies(connection, options),
-                    .tls = *std::move(tls),
+  Login login(connection);
+  const auto tls = login.tls();
+  if (!tls) return console.report(tls.error());
+  Result<ProxyList> proxies = find_proxies(connection, options);
+  if (!proxies.ok()) return console.report(no_proxy(proxies.status()));
+  ProxyRoute route({.proxies = *std::move(proxies),
+                    .tls = [&]() -> Result<std::shared_ptr<const net::TlsContext>> {
+                      const auto now = login.tls();
+                      if (now) return *now;
+                      return coded(absl::StatusCode::kUnauthenticated, now.error().code,
+                                   now.error().message);
+                    },
                     .answer_timeout = connection.timeout + std::chrono::seconds(2)});
   const auto remember = [&] {
     if (!options.proxies.empty()) return;
     const Status ignored = write_private_file(memory_path(connection.profile_dir),
                                               to_text(route.proxies()));  // only a memory
   };
-  if (route.proxies().empty()) {
-    return console.report(known(Exit::NoController, "HF2310", "no proxy is known"));
-  }
   if (!options.listen.empty() || !options.socks.empty()) {
     remember();
     return serve_port(console, route, options, std::move(wanted));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "cli/carried.h"
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
@@ -44,21 +45,19 @@ std::string spec_text(const v1::Resource& resource) {
   return "Spec:\n" + indented(resource::write_yaml(node));
 }
 
-std::string agents_text(const std::vector<v1::Resource>& agents, WallTime now) {
-  if (agents.empty()) return line("Agents", "none carries it");
+std::string agents_text(const v1::Resource& service, const std::vector<v1::Resource>& agents,
+                        WallTime now) {
+  const std::string why_not = why_not_carried(service, agents);
   std::vector<Row> rows;
-  for (const v1::Resource& agent : agents) {
-    rows.push_back({agent.metadata().name(), agent.agent().zone(), presence_text(agent, now)});
+  for (const v1::Resource& agent : carriers_of(service, agents)) {
+    const std::string tunnels = std::to_string(agent.agent().tunnels_size());
+    rows.push_back(
+        {agent.metadata().name(), agent.agent().zone(), tunnels, presence_text(agent, now)});
   }
-  return line("Agents", std::to_string(agents.size())) +
-         indented(render_table({"NAME", "ZONE", "STATE"}, rows));
-}
-
-// Those whose labels the service selects; none if it selects by nothing.
-Result<std::vector<v1::Resource>> agents_of(Client& client, const v1::Resource& resource) {
-  const auto& selector = resource.service().agent_selector();
-  if (selector.empty()) return std::vector<v1::Resource>();
-  return fetch_all(client, resource::Kind::Agent, {selector.begin(), selector.end()});
+  const std::string count = rows.empty() ? "none carries it" : std::to_string(rows.size());
+  std::string out = line("Agents", why_not.empty() ? count : count + ": " + why_not);
+  if (!rows.empty()) out += indented(render_table({"NAME", "ZONE", "TUNNELS", "STATE"}, rows));
+  return out;
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ std::string render_description(const v1::Resource& resource,
   }
   out += line("State", presence_text(resource, now));
   out += spec_text(resource);
-  if (resource.has_service()) out += agents_text(agents, now);
+  if (resource.has_service()) out += agents_text(resource, agents, now);
   return out;
 }
 
@@ -91,7 +90,9 @@ Exit describe(const Session& session, const DescribeOptions& options) {
     print_err(fmt::format("No {} found.\n", resource::info(target->kind).plural));
   }
   for (const v1::Resource& one : *resources) {
-    const Result<std::vector<v1::Resource>> agents = agents_of(session.client, one);
+    const Result<std::vector<v1::Resource>> agents =
+        one.has_service() ? fetch_all(session.client, resource::Kind::Agent, {})
+                          : std::vector<v1::Resource>();
     if (!agents.ok()) return session.failed(agents.status());
     if (&one != &resources->front()) print_out("\n");
     print_out(render_description(one, *agents, SystemClock().wall_now()));

@@ -99,11 +99,12 @@ Status refusal_of(int http_status, std::string_view body) {
 asio::awaitable<Result<Stream>> ProxyRoute::open(WantedService wanted) {
   Status last = coded(absl::StatusCode::kUnavailable, "HF2310", "no proxy is known");
   const ProxyList tried = options_.proxies;
+  CO_TRY(const std::shared_ptr<const net::TlsContext> tls, options_.tls());
   for (const std::string& address : tried) {
     const bool unwanted = co_await net::is_cancelled();
     if (unwanted) co_return absl::CancelledError("no longer wanted");
-    Result<Stream> dialled = co_await net::dial(
-        {.address = address, .tls = options_.tls, .timeout = options_.dial_timeout});
+    Result<Stream> dialled =
+        co_await net::dial({.address = address, .tls = tls, .timeout = options_.dial_timeout});
     if (!dialled.ok()) {
       last = coded(absl::StatusCode::kUnavailable, "HF2311",
                    fmt::format("no proxy answers: {}", std::string(dialled.status().message())));

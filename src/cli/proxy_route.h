@@ -27,7 +27,8 @@ class ProxyRoute {
  public:
   struct Options {
     ProxyList proxies{};
-    std::shared_ptr<const net::TlsContext> tls{};
+    // Asked for each connection: a login may have changed who we are.
+    std::function<Result<std::shared_ptr<const net::TlsContext>>()> tls{};
     Duration dial_timeout = std::chrono::seconds(3);     // for each address of a proxy
     Duration answer_timeout = std::chrono::seconds(12);  // above a proxy's own
   };

@@ -99,7 +99,13 @@ TEST(Describe, AServiceShowsTheAgentsThatCarryIt) {
   service.mutable_service()->add_ports()->set_port(80);
   (*service.mutable_service()->mutable_agent_selector())["tier"] = "front";
 
-  EXPECT_EQ(render_description(service, {agent(3)}, kNow),
+  v1::Resource carrier = agent(3);
+  (*carrier.mutable_metadata()->mutable_labels())["tier"] = "front";
+  carrier.mutable_agent()->add_services()->set_service("web");
+  carrier.mutable_agent()->mutable_services(0)->set_healthy(true);
+  carrier.mutable_agent()->add_tunnels()->set_proxy("px-1");
+
+  EXPECT_EQ(render_description(service, {carrier}, kNow),
             "Kind:        service\n"
             "Name:        web\n"
             "Labels:      tier=front\n"
@@ -110,9 +116,10 @@ TEST(Describe, AServiceShowsTheAgentsThatCarryIt) {
             "  agent_selector:\n"
             "    tier: front\n"
             "Agents:      1\n"
-            "  NAME      ZONE   STATE\n"
-            "  edge-07   a      online, heard 3s ago\n");
-  EXPECT_TRUE(render_description(service, {}, kNow).ends_with("Agents:      none carries it\n"));
+            "  NAME      ZONE   TUNNELS   STATE\n"
+            "  edge-07   a      1         online, heard 3s ago\n");
+  EXPECT_TRUE(render_description(service, {}, kNow)
+                  .ends_with("Agents:      none carries it: no agent exposes it\n"));
 }
 
 TEST(Describe, ANodeShowsItsStateAndWhenItExpires) {

@@ -29,6 +29,12 @@ int status_of(const Status& why, Asked asked) {
   }
 }
 
+// What anybody may know: which agents were asked, and what stands behind them, comes after a
+// bracket.
+std::string_view without_detail(std::string_view message) {
+  return message.substr(0, message.find(" ("));
+}
+
 }  // namespace
 
 net::HttpResponse refusal(const Status& why, Asked asked) {
@@ -37,7 +43,9 @@ net::HttpResponse refusal(const Status& why, Asked asked) {
   response.body = R"({"error":{"code":)";
   resource::append_escaped(response.body, reason.code);
   response.body += R"(,"message":)";
-  resource::append_escaped(response.body, reason.message);
+  const bool known = asked == Asked::Connect;  // by a certificate
+  resource::append_escaped(response.body, known ? std::string(reason.message)
+                                                : std::string(without_detail(reason.message)));
   response.body += "}}\n";
   if (response.status == 407) response.headers.emplace_back("Proxy-Authenticate", "Certificate");
   if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Certificate");

@@ -33,5 +33,13 @@ TEST(Refusal, SaysTheCodeInOneLineOfJsonWhateverTheMessageHolds) {
             "\\\"web\\\"\\n\"}}\n");
 }
 
+TEST(Refusal, TellsStrangersNothingOfAgentsAndTargets) {
+  const Status why = coded(kUnavailable, "HF2203",
+                           "agents refused web (edge-1: refused: 10.0.0.7:80 does not answer)");
+  EXPECT_EQ(refusal(why, Asked::Page).body,
+            "{\"error\":{\"code\":\"HF2203\",\"message\":\"agents refused web\"}}\n");
+  EXPECT_TRUE(refusal(why, Asked::Connect).body.contains("10.0.0.7"));
+}
+
 }  // namespace
 }  // namespace holdfast::ingress

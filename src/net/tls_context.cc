@@ -35,9 +35,13 @@ int socket_of(BIO* bio) {
   return static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio)));
 }
 
+// A flag that OpenSSL leaves to whoever writes a BIO.
+constexpr int kMoreFollows = 1 << 16;
+
 int write_socket(BIO* bio, const char* bytes, int size) {
   BIO_clear_retry_flags(bio);
-  const ssize_t sent = ::send(socket_of(bio), bytes, static_cast<size_t>(size), MSG_NOSIGNAL);
+  const int flags = BIO_test_flags(bio, kMoreFollows) != 0 ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
+  const ssize_t sent = ::send(socket_of(bio), bytes, static_cast<size_t>(size), flags);
   if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
   return static_cast<int>(sent);
 }
@@ -283,6 +287,15 @@ std::unique_ptr<SSL, TlsContext::Free> TlsContext::open_on(int socket) const {
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl.get(), bio, bio);
   return ssl;
+}
+
+void say_more_follows(SSL& ssl, bool more) {
+  BIO* bio = SSL_get_wbio(&ssl);
+  if (more) {
+    BIO_set_flags(bio, kMoreFollows);
+  } else {
+    BIO_clear_flags(bio, kMoreFollows);
+  }
 }
 
 std::string agreed_protocol(const SSL& ssl) {

@@ -68,6 +68,10 @@ class TlsContext {
   std::string protocols_;    // of a tunnel, as ALPN has them: each after its length
 };
 
+// Until it is said again: whether what is written next is followed by more at once, so that the
+// kernel may send both together. Only of a connection that a TlsContext opened.
+void say_more_follows(SSL& ssl, bool more);
+
 // The protocol both sides agreed on; empty if none.
 std::string agreed_protocol(const SSL& ssl);
 

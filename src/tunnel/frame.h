@@ -44,8 +44,9 @@ enum class FrameType : uint8_t {
 };
 
 inline constexpr size_t kFrameHeaderBytes = 8;
-// A full frame is one TLS record.
-inline constexpr size_t kMaxDataBytes = 16'384 - kFrameHeaderBytes;
+// Several TLS records: one call of the kernel takes so much off a connection. Most windows
+// are multiples of it: they end with a full frame.
+inline constexpr size_t kMaxDataBytes = 65'536;
 inline constexpr size_t kMaxOpenBytes = 4'096;  // besides the window
 inline constexpr size_t kMaxMessageBytes = 65'536;
 inline constexpr size_t kMaxTextBytes = 512;  // of a reset or a goodbye

@@ -14,7 +14,9 @@ constexpr size_t kFullFrame = kFrameHeaderBytes + kMaxDataBytes;
 constexpr size_t kControlRoom = kFrameHeaderBytes + kMaxMessageBytes;
 // A batch of data leaves room for control before and after it.
 constexpr size_t kMostData = LinkBuffers::kBatchBytes - 2 * kControlRoom;
-constexpr size_t kLeastData = 2 * kFullFrame;
+constexpr size_t kLeastData = 32 << 10;
+// A batch in so short a time before: there are many that speak.
+constexpr Duration kGathered = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -60,10 +62,12 @@ void Link::State::write_batch() {
     const Stream* stream = find(id);
     if (stream != nullptr && stream->end) session_.set_ready(id);
   }
+  if (!ready_.empty()) gathers_ = ready_.size() > 1;
   ready_.clear();
   if (pipe_.blocked()) return;
   const std::span<char> out = parts_.buffers.out();
   const size_t size = fill(out);
+  wrote_ = parts_.clock.now();
   if (size == 0 || !write(out.first(size))) return;
   if (pipe_.blocked()) {
     batch_bytes_ = std::clamp(pipe_.last_written(), kLeastData, kMostData);
@@ -130,6 +134,19 @@ void Link::State::ready(StreamId stream) {
   if (outcome_) return;
   ready_.push_back(stream);
   schedule_work();
+}
+
+// Whoever speaks after a silence is served at once; if there is much to do, what comes gathers.
+void Link::State::woken(StreamId stream) {
+  if (outcome_) return;
+  ready_.push_back(stream);
+  const bool is_quiet =
+      running_ && !work_scheduled_ && !gathers_ && parts_.clock.now() - wrote_ > kGathered;
+  if (is_quiet) {
+    work();
+  } else {
+    schedule_work();
+  }
 }
 
 void Link::State::room(StreamId stream) {

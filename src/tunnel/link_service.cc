@@ -276,6 +276,9 @@ void Link::ready(StreamId stream) {
 void Link::room(StreamId stream) {
   state_->room(stream);
 }
+void Link::woken(StreamId stream) {
+  state_->woken(stream);
+}
 const Session& Link::session() const {
   return state_->session();
 }

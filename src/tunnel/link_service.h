@@ -73,7 +73,7 @@ class LinkOwner {
 // from cost nothing until they are used.
 class LinkBuffers {
  public:
-  static constexpr size_t kBatchBytes = 256 << 10;
+  static constexpr size_t kBatchBytes = 384 << 10;
   LinkBuffers();
   std::span<char> in() { return {in_.get(), kBatchBytes}; }
   std::span<char> out() { return {out_.get(), kBatchBytes}; }
@@ -159,6 +159,8 @@ class Link {
   // From a StreamEnd.
   void ready(StreamId stream);
   void room(StreamId stream);
+  // ready(), and nobody else is being served: from a handler of the loop's own.
+  void woken(StreamId stream);
 
   const Session& session() const;
   void set_keepalive(Duration interval, uint32_t misses);

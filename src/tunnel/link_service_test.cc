@@ -246,6 +246,21 @@ TEST_F(LinkTest, WhatIsSaidBeforeAGoodbyeArrives) {
   EXPECT_TRUE(agent_.ended->ok()) << *agent_.ended;
 }
 
+TEST_F(LinkTest, AConnectionThatIsResetWhileItIsSilentIsNoEnd) {
+  proxy_.uses_tcp = agent_.uses_tcp = true;
+  start();
+  TestSocket client = open("app");
+  client.write("hello");
+  std::string came;
+  EXPECT_TRUE(run_until([&] { return (came += agent_.apps["app"].read()) == "hello"; }));
+
+  client.cut();
+
+  EXPECT_TRUE(run_until([&] { return agent_.apps["app"].read().empty() && !agent_.living_ends; }));
+  EXPECT_TRUE(agent_.apps["app"].was_reset);
+  EXPECT_FALSE(agent_.apps["app"].ended);
+}
+
 TEST_F(LinkTest, TheEndOfTheLinkResetsEveryStreamAndWhoeverWaits) {
   proxy_.uses_tcp = agent_.uses_tcp = true;
   start();

@@ -37,6 +37,7 @@ class Link::State {
   void say_goodbye(std::string_view why);
   void ready(StreamId stream);
   void room(StreamId stream);
+  void woken(StreamId stream);
   void set_keepalive(Duration interval, uint32_t misses);
 
   const Session& session() const { return session_; }
@@ -119,6 +120,7 @@ class Link::State {
   Time timer_at_{};
   Time blocked_since_{};  // nothing could be written since
   Time now_{};            // of what is being handled
+  Time wrote_{};          // a batch, last
   std::optional<Status> outcome_;
   size_t handlers_ = 0;  // of the loop, that will call us
   size_t batch_bytes_;   // of data, in the next batch
@@ -127,6 +129,7 @@ class Link::State {
   bool waits_to_read_ = false;
   bool waits_to_write_ = false;
   bool work_scheduled_ = false;
+  bool gathers_ = false;       // several streams had something, last
   bool more_to_read_ = false;  // and nothing will wake us for it
   bool peer_leaves_ = false;
   bool peer_closed_ = false;

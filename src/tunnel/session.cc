@@ -194,7 +194,7 @@ std::optional<Session::Turn> Session::next_turn(size_t most) {
   const Stream* stream = turns_.next();
   if (stream == nullptr || most == 0) return std::nullopt;
   return Turn{.stream = stream->id,
-              .most = std::min({most, kMaxDataBytes, size_t{stream->may_send}})};
+              .most = std::min({most, TurnQueue::most_of(*stream), size_t{stream->may_send}})};
 }
 
 void Session::commit(const Turn& turn, size_t bytes, std::span<char, kFrameHeaderBytes> header) {

@@ -12,6 +12,8 @@ constexpr uint32_t kLightBytes = 32 << 10;
 constexpr uint64_t kForgivenShare = 64;
 // Light streams together leave bulk one turn after this much: nobody starves.
 constexpr uint32_t kLightRunBytes = 64 << 10;
+// A light stream's turn: it is bulk before it has sent a full frame.
+constexpr size_t kLightTurnBytes = 16 << 10;
 
 }  // namespace
 
@@ -47,6 +49,10 @@ Stream* TurnQueue::next() {
   const bool is_bulks_turn = light_.first == Stream::kNone || light_run_ >= kLightRunBytes;
   const List& list = is_bulks_turn && bulk_.first != Stream::kNone ? bulk_ : light_;
   return list.first == Stream::kNone ? nullptr : &streams_.at(list.first);
+}
+
+size_t TurnQueue::most_of(const Stream& stream) {
+  return stream.queue == Stream::Queue::Light ? kLightTurnBytes : kMaxDataBytes;
 }
 
 void TurnQueue::sent(Stream& stream, uint32_t bytes) {

@@ -19,6 +19,8 @@ class TurnQueue {
   void remove(Stream& stream);
   // nullptr if nobody waits.
   Stream* next();
+  // How many bytes a turn of this stream may have.
+  static size_t most_of(const Stream& stream);
   // The stream whose turn it was sent that much, and waits for its next turn.
   void sent(Stream& stream, uint32_t bytes);
 

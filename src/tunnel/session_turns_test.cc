@@ -85,7 +85,7 @@ TEST(SessionTurns, ManyQuickStreamsDoNotStarveTheOthers) {
   const StreamId busy = busy_streams(pair, 1).front();
   for (const StreamId stream : quick) pair.opener.send(stream, std::string(16'000, 'x'));
 
-  static_cast<void>(pair.opener.take(40 * kMaxDataBytes));
+  static_cast<void>(pair.opener.take(1 << 20));
 
   const auto& turns = pair.opener.turns;
   EXPECT_GE(std::count(turns.begin(), turns.end(), busy), 5);
@@ -125,6 +125,17 @@ TEST(SessionTurns, ATurnIsNoLargerThanAskedForAndLeavesTheStreamReady) {
   pair.opener.session.commit(*pair.opener.session.next_turn(10), 9, header);
 
   EXPECT_FALSE(pair.opener.session.next_turn());
+}
+
+TEST(SessionTurns, AQuickStreamsTurnIsShortAndABusyOnesAFullFrame) {
+  SessionPair pair(kWideWindows);
+  const StreamId stream = pair.open();
+  pair.opener.send(stream, std::string(1 << 20, 'x'));
+
+  EXPECT_EQ(pair.opener.session.next_turn()->most, 16 << 10);
+  static_cast<void>(pair.opener.take(64 << 10));
+
+  EXPECT_EQ(pair.opener.session.next_turn()->most, kMaxDataBytes);
 }
 
 TEST(SessionTurns, AStreamThatIsOverHasNoTurns) {

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
@@ -54,35 +56,47 @@ void SocketEnd::attached(Link& link, StreamId stream) {
 }
 
 StreamEnd::Pulled SocketEnd::pull(std::span<char> into) {
-  if (!already_read_.empty()) return pull_already_read(into);
   if (ended_) return {.ended = true};
-  const ssize_t count = ::recv(socket_, into.data(), into.size(), MSG_DONTWAIT);
-  if (count == 0) {
-    ended_ = true;
-    return {.ended = true};
-  }
-  if (count < 0 && !would_block()) {
-    broke();
-    return {.broken = true};
-  }
-  const size_t bytes = count < 0 ? 0 : static_cast<size_t>(count);
-  report_.to_peer += bytes;
-  if (bytes < into.size()) {
+  if (shared_->waits_to_read) return {};
+  const size_t had = take_already_read(into);
+  report_.to_peer += had;
+  if (had == into.size()) return {.bytes = had};
+  if (std::exchange(read_all_, false)) {
     wait_to_read();
-  } else {
-    watch_for_reset();
+    return {.bytes = had};
   }
-  return {.bytes = bytes};
+  return pull_more(into, had);
 }
 
-StreamEnd::Pulled SocketEnd::pull_already_read(std::span<char> into) {
+size_t SocketEnd::take_already_read(std::span<char> into) {
+  if (already_read_.empty()) return 0;
   const size_t bytes = std::min(into.size(), already_read_.size());
   std::memcpy(into.data(), already_read_.data(), bytes);
   already_read_.erase(0, bytes);
   if (already_read_.empty()) already_read_.shrink_to_fit();
+  return bytes;
+}
+
+StreamEnd::Pulled SocketEnd::pull_more(std::span<char> into, size_t had) {
+  errno = std::exchange(error_, 0);
+  const ssize_t count =
+      errno != 0 ? -1 : ::recv(socket_, into.data() + had, into.size() - had, MSG_DONTWAIT);
+  if (count == 0) {
+    ended_ = true;
+    return {.bytes = had, .ended = true};
+  }
+  if (count < 0 && !would_block()) {
+    broke();
+    return {.bytes = had, .broken = true};
+  }
+  const size_t bytes = count < 0 ? 0 : static_cast<size_t>(count);
   report_.to_peer += bytes;
-  if (bytes < into.size()) wait_to_read();
-  return {.bytes = bytes};
+  if (had + bytes < into.size()) {
+    wait_to_read();
+  } else {
+    watch_for_reset();
+  }
+  return {.bytes = had + bytes};
 }
 
 ssize_t SocketEnd::push(std::string_view bytes) {
@@ -127,12 +141,20 @@ void SocketEnd::reset(ResetCode code, std::string_view why) {
 void SocketEnd::wait_to_read() {
   if (shared_->waits_to_read) return;
   shared_->waits_to_read = true;
-  shared_->socket.async_wait(net::StreamSocket::wait_read,
-                             [shared = shared_](const boost::system::error_code& /*error*/) {
-                               shared->waits_to_read = false;
-                               SocketEnd* end = shared->end;
-                               if (end != nullptr) end->link_->ready(end->stream_);
-                             });
+  shared_->socket.async_receive(
+      asio::buffer(shared_->first),
+      [shared = shared_](const boost::system::error_code& error, size_t bytes) {
+        shared->waits_to_read = false;
+        if (shared->end == nullptr) return;
+        shared->end->came(bytes, error && error != asio::error::eof ? error.value() : 0);
+      });
+}
+
+void SocketEnd::came(size_t bytes, int error) {
+  already_read_.assign(shared_->first.data(), bytes);
+  read_all_ = bytes > 0 && bytes < shared_->first.size();
+  error_ = error;
+  link_->woken(stream_);
 }
 
 void SocketEnd::wait_to_write() {

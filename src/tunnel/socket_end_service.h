@@ -7,6 +7,7 @@
 // thing: it is closed.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -38,15 +39,19 @@ class SocketEnd final : public StreamEnd {
   void reset(ResetCode code, std::string_view why) override;
 
  private:
-  // The loop may still hold a wait when the end is gone; the wait then finds nobody.
+  // The loop may still hold a wait when the end is gone; the wait then finds nobody. To wait for
+  // bytes is to read the first of them: of all ways to wait only this asks the kernel just once.
   struct Shared {
     net::StreamSocket socket;
     SocketEnd* end;
+    std::array<char, 128> first{};
     bool waits_to_read = false;
     bool waits_to_write = false;
     bool watches = false;  // for a reset
   };
-  Pulled pull_already_read(std::span<char> into);
+  size_t take_already_read(std::span<char> into);
+  Pulled pull_more(std::span<char> into, size_t had);
+  void came(size_t bytes, int error);
   ssize_t pushed(ssize_t count, size_t wanted);
   void wait_to_read();
   void wait_to_write();
@@ -62,6 +67,8 @@ class SocketEnd final : public StreamEnd {
   Link* link_ = nullptr;
   StreamId stream_ = 0;
   int socket_ = -1;
+  int error_ = 0;            // of what the loop read; its end is none, that comes again
+  bool read_all_ = false;    // the loop did, when it read what already_read_ has
   bool peer_ended_ = false;  // push_end() came
   bool ended_ = false;       // the socket's own end was pulled
 };

@@ -14,6 +14,7 @@ constexpr size_t kFarAhead = 128 << 10;  // one call of the kernel for that many
 constexpr size_t kFlowing = 16 << 10;    // a read of more than this: there is much to come
 constexpr size_t kSmall = 4 << 10;       // and this many reads of less: there is not
 constexpr unsigned kSmallReads = 64;
+constexpr size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
 
 Status broke() {
   const char* text = ERR_reason_error_string(ERR_peek_error());
@@ -107,6 +108,7 @@ Result<size_t> TlsPipe::write_some(std::span<const char> bytes) {
   ERR_clear_error();
   while (written < bytes.size()) {
     size_t count = 0;
+    net::say_more_follows(*ssl, bytes.size() - written > kRecord);
     const int result = SSL_write_ex(ssl, bytes.data() + written, bytes.size() - written, &count);
     written += count;
     if (result == 1) continue;

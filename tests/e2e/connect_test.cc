@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "e2e/connect_fleet.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
@@ -125,6 +127,20 @@ TEST_F(ConnectTest, SocksOfOneWhoMayNotIsRefused) {
 
   EXPECT_EQ(refused.exit_code, 97) << refused.output;
   EXPECT_TRUE(eventually([&] { return port.errors().contains("HF5001"); }, 5s)) << port.errors();
+}
+
+TEST_F(ConnectTest, ALocalPortUsesANewLogin) {
+  const ConnectPort port(fleet_, "bob", {"web", "--listen", "127.0.0.1:0"});
+  ASSERT_NE(port.address(), "") << port.errors();
+  EXPECT_NE(HttpClient(port.address()).ask("GET /one").status, 200) << "bob may not";
+
+  for (const char* file : {"ca.pem", "identity.pem"}) {
+    std::filesystem::copy_file(fleet_.profile("ann") + "/" + file,
+                               fleet_.profile("bob") + "/" + file,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+
+  EXPECT_EQ(HttpClient(port.address()).ask("GET /two").status, 200) << port.errors();
 }
 
 TEST_F(ConnectTest, CurlUsesThePublicPortAsItsProxyWithAUsersCertificate) {
