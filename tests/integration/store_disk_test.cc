@@ -135,8 +135,8 @@ TEST(StoreDisk, AFailedSyncIsNeverAcknowledged) {
 
 TEST(StoreDisk, AFollowersFailedSyncLeavesTheOldStateWhole) {
   if (const std::string why = without_strace(); !why.empty()) GTEST_SKIP() << why;
-  // In the middle of a copy, and among appends: each takes one sync, the copy one per page.
-  for (const int first : {12, 45}) {
+  // Among the pages of a copy, at its end, and among appends: each takes one sync.
+  for (const int first : {12, 19, 45}) {
     const TempDir dir;
     StoreFollowerRun follower(dir.file("store.db"), dir.file("said"), 1,
                               failing_syncs(first, first + 10));
