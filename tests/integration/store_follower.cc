@@ -48,7 +48,7 @@ class Follower {
   asio::awaitable<void> follow() {
     HF_CHECK((co_await begin_followed(active_, epoch_)).ok(), "memory does not fail");
     for (;;) {
-      const store::Head before = victim_.facts().head;
+      const store::ReplicaFacts before = victim_.facts();
       const Status copied = co_await copy();
       if (!copied.ok()) {
         co_await failed(copied, before);
@@ -78,8 +78,8 @@ class Follower {
       HF_CHECK((co_await advance_followed(active_)).ok(), "memory does not fail");
     }
     for (;;) {
-      const store::Head before = victim_.facts().head;
-      auto entries = co_await active_.entries(before.revision, 1 << 20);
+      const store::ReplicaFacts before = victim_.facts();
+      auto entries = co_await active_.entries(before.head.revision, 1 << 20);
       HF_CHECK(entries.ok(), entries.status().ToString());
       const auto head = co_await victim_.append(epoch_, *std::move(entries));
       if (head.ok()) {
@@ -90,11 +90,11 @@ class Follower {
     }
   }
 
-  asio::awaitable<void> failed(Status why, store::Head before) {
+  asio::awaitable<void> failed(Status why, store::ReplicaFacts before) {
     say("error " + absl::StatusCodeToString(why.code()));
-    if (victim_.facts().head != before) say("broken head");
+    if (victim_.facts() != before) say("broken facts");
     const auto now = co_await victim_.range({.range = {}, .limit = 1});
-    if (now.ok() && now->revision != before.revision) say("broken revision");
+    if (now.ok() && now->revision != before.head.revision) say("broken revision");
     asio::steady_timer timer(co_await asio::this_coro::executor, std::chrono::milliseconds(5));
     co_await timer.async_wait(asio::use_awaitable);
   }
