@@ -135,7 +135,7 @@ bool read_header(const Fields& fields, QuarantineHeader& header, uint64_t& lines
       number_at(fields, "chain", header.head.chain) && number_at(fields, "winner", header.winner) &&
       number_at(fields, "acknowledged", acknowledged) &&
       number_at(fields, "entries", header.entries) &&
-      number_at(fields, "left_out", header.left_out);
+      number_at(fields, "left_out", header.left_out) && number_at(fields, "lines", lines);
   header.at = WallTime(WallTime::duration(at));
   header.acknowledged = acknowledged == 1;
   return good;
