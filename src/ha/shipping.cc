@@ -89,7 +89,6 @@ Status may_sync(const Beat& a, const Beat& b) {
 void Shipping::restart() {
   peer_head_.reset();
   wants_copy_ = false;
-  present_ = false;
   useless_copy_ = false;
   in_flight_ = 0;
   copying_ = false;
