@@ -84,6 +84,7 @@ Actions Protocol::on_retry() {
 
 Actions Protocol::on_witness_silent(uint64_t id) {
   if (id != asked_) return {};
+  asked_ += 1;  // what it says later does not count
   const Wish wish = std::exchange(wish_, Wish::None);
   const bool alone =
       me_ == Member::Primary && (promised_ == kFirstEpoch || (promised_ == 0 && first_of_pair_));
