@@ -97,7 +97,7 @@ class Space::Healing {
       }
       if (works(Member::Primary) || works(Member::Backup)) return true;
       for (const Member half : kMembers) {
-        if (!written_ && node(half).is_active()) written_ = try_feed(half, Input::Write, kExtra);
+        if (!node(half).disk.log.has(kExtra)) try_feed(half, Input::Write, kExtra);
       }
     }
     return false;
@@ -121,10 +121,8 @@ class Space::Healing {
            active.protocol->acknowledged() >= active.disk.log.head().revision;
   }
 
-  bool try_feed(Member half, Input input, uint32_t detail = 0) {
-    if (!may(half, input)) return false;
-    feed(half, input, detail);
-    return true;
+  void try_feed(Member half, Input input, uint32_t detail = 0) {
+    if (may(half, input)) feed(half, input, detail);
   }
 
   void feed(Member half, Input input, uint32_t detail) {
@@ -146,7 +144,6 @@ class Space::Healing {
   Space& space_;
   std::array<uint32_t, 2> halves_;
   Record record_;
-  bool written_ = false;
 };
 
 bool Space::heals(const State& state) {

@@ -170,6 +170,8 @@ class Protocol {
   Actions on_record_of_peer(const PeerFacts& facts);
   Actions on_outcome(Outcome outcome, const PeerFacts& facts);
   Actions claim_beside(const PeerFacts& facts);
+  Actions claim_by_record(const PeerFacts& facts);
+  Actions stay_active(const PeerFacts& facts);
   Actions try_hand_over();
   void follow();
   bool gives_way_to(const PeerFacts& facts) const;
