@@ -30,7 +30,7 @@ void Checks::check_all_on(const Disk& disk, const std::string& when) {
 void Checks::on_active(Member member, const Half& half, const Disk& disk) {
   const size_t index = static_cast<size_t>(member);
   const Epoch epoch = half.protocol().epoch();
-  if (active_epoch_[index] == epoch && last_active_ == member) return;
+  if (active_epoch_[index] == epoch) return;
   const auto [found, is_new] = actives_.try_emplace(epoch, member);
   if (found->second != member) fail(fmt::format("two halves were active in epoch {}", epoch));
   if (epoch < active_epoch_[index]) {
@@ -38,8 +38,10 @@ void Checks::on_active(Member member, const Half& half, const Disk& disk) {
                      active_epoch_[index], epoch));
   }
   active_epoch_[index] = epoch;
-  if (last_active_ != member) switches_ += 1;
-  last_active_ = member;
+  if (is_new && epoch == actives_.rbegin()->first) {
+    if (last_active_ != member) switches_ += 1;
+    last_active_ = member;
+  }
   if (mode_ != Mode::Witness || !is_new) return;
   check_all_on(disk, fmt::format("the {} begins epoch {}", to_string(member), epoch));
 }
@@ -80,7 +82,8 @@ void Checks::on_ack(Member member, const Write& write, const Record& record,
   const Disk& own = *disks[static_cast<size_t>(member)];
   const size_t recent = acked_.size() - std::min<size_t>(acked_.size(), 40);
   for (size_t i = recent; i < acked_.size(); ++i) {
-    if (!has(own, acked_[i])) {
+    // A half that was asleep may still tell of what it wrote before the other took over.
+    if (acked_[i].head.revision < write.head.revision && !has(own, acked_[i])) {
       fail(fmt::format("the {} acknowledges {} but lacks {}, acknowledged before",
                        to_string(member), write.head.revision, acked_[i].head.revision));
     }

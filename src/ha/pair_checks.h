@@ -20,7 +20,10 @@ class Checks {
   void on_active(Member member, const Half& half, const Disk& disk);
   // A half promised, on disk. Not after its disk was replaced.
   void on_promised(Member member, Epoch promised);
-  void forget_disk(Member member) { promised_[static_cast<size_t>(member)] = 0; }
+  // It knows no epoch any more. Without a witness it may begin again with the first.
+  void forget_disk(Member member) {
+    promised_[static_cast<size_t>(member)] = active_epoch_[static_cast<size_t>(member)] = 0;
+  }
   void on_record(const Record& record, const std::array<const Disk*, 2>& disks);
   // A half tells a client that this was written.
   void on_ack(Member member, const Write& write, const Record& record,

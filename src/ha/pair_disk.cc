@@ -53,7 +53,7 @@ Disk::Appended Disk::append(Epoch promise, const std::vector<Write>& writes) {
   for (const Write& write : writes) {
     const uint64_t chain =
         mixed(mixed(head.chain, write.head.epoch), mixed(write.key, write.value));
-    if (chain != write.head.chain) return Appended::Elsewhere;
+    if (chain != write.head.chain) return Appended::Broken;
     if (tenures.back().first > head.revision && tenures.back().epoch != write.head.epoch) {
       tenures.pop_back();
     }

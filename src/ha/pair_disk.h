@@ -30,7 +30,7 @@ struct Disk {
   bool begin_tenure(Epoch epoch);
   // False: it follows another writer.
   bool commit(uint32_t key, uint64_t value);
-  enum class Appended : uint8_t { Yes, Elsewhere, Refused };
+  enum class Appended : uint8_t { Yes, Elsewhere, Broken, Refused };
   Appended append(Epoch promise, const std::vector<Write>& writes);
   // False: below what is promised.
   bool replace(Epoch promise, const Disk& of);

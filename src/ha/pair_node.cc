@@ -58,7 +58,6 @@ void World::begin_tenure(Node& node, Epoch epoch) {
   submit(node, apply, [this, &node, epoch, done] {
     const Time now = local(index_of(node));
     if (!*done) return carry(node, node.half->abandon(now));
-    node.half->on_written(node.disk.head);
     node.shipping.restart();
     carry(node, node.half->on_tenure(epoch, now));
     say(fmt::format("{} began epoch {}: {}, requires {}, revision {}", to_string(node.me), epoch,
@@ -246,7 +245,7 @@ void World::on_replicate(Node& node, const Replicate& message) {
     if (ok) {
       carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
     }
-    answer_replicate(node, message, ok);
+    answer_replicate(node, message, ok, *result == Disk::Appended::Broken);
   });
 }
 
@@ -280,10 +279,10 @@ void World::take_copy(Node& node, const Replicate& message) {
   });
 }
 
-void World::answer_replicate(Node& node, const Replicate& message, bool ok) {
+void World::answer_replicate(Node& node, const Replicate& message, bool ok, bool broken) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
-  const ShipmentAnswer answer{.head = node.disk.head};
+  const ShipmentAnswer answer{.head = node.disk.head, .needs_copy = broken};
   const std::string store_id = node.disk.store_id;
   const uint64_t id = message.shipment.id;
   send(index, other, [this, other, ok, id, answer, store_id, life = message.life] {

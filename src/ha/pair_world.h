@@ -189,7 +189,7 @@ class World {
   void ship(Node& node);
   void on_replicate(Node& node, const Replicate& message);
   void take_copy(Node& node, const Replicate& message);
-  void answer_replicate(Node& node, const Replicate& message, bool ok);
+  void answer_replicate(Node& node, const Replicate& message, bool ok, bool broken = false);
   void on_shipment_answer(Node& node, uint64_t id, const ShipmentAnswer& answer,
                           const std::string& store_id);
   void maybe_quiet(Node& node);
