@@ -42,7 +42,9 @@ void Checks::on_active(Member member, const Half& half, const Disk& disk) {
     if (last_active_ != member) switches_ += 1;
     last_active_ = member;
   }
-  if (mode_ != Mode::Witness || !is_new) return;
+  // Who requires both cannot acknowledge anything by itself: that is checked when it does.
+  const bool alone = half.protocol().required() == Members::of(member);
+  if (mode_ != Mode::Witness || !is_new || !alone) return;
   check_all_on(disk, fmt::format("the {} begins epoch {}", to_string(member), epoch));
 }
 

@@ -242,7 +242,9 @@ void World::on_replicate(Node& node, const Replicate& message) {
   };
   submit(node, apply, [this, &node, message, result] {
     const bool ok = *result != Disk::Appended::Refused;
-    if (ok) {
+    if (*result == Disk::Appended::Broken) {
+      node.half->on_unfit();
+    } else if (ok) {
       carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
     }
     answer_replicate(node, message, ok, *result == Disk::Appended::Broken);
@@ -252,13 +254,14 @@ void World::on_replicate(Node& node, const Replicate& message) {
 // What the copy replaces is put aside first, if it is not part of it.
 void World::take_copy(Node& node, const Replicate& message) {
   const auto done = std::make_shared<bool>(false);
-  const auto apply = [this, &node, message, done] {
+  const auto apply = [this, &node, message, done, unfit = node.half->is_unfit()] {
     const Disk& copy = *message.copy;
     const Disk before = node.disk;
     *done = node.disk.replace(message.epoch, copy);
     if (!*done) return;
     checks_.on_copy(before, copy, false);
-    const Comparison stands = compare(before.history(), copy.history());
+    Comparison stands = compare(before.history(), copy.history());
+    if (unfit) stands = {Relation::Diverged, 0};
     if (stands.relation == Relation::Same || stands.relation == Relation::Behind) return;
     std::vector<store::Entry> entries;
     for (const Write& write : before.log) {

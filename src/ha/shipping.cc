@@ -56,6 +56,11 @@ bool contains(const History& history, const Head& point) {
 
 Comparison compare(const History& mine, const History& theirs) {
   if (mine.head == Head() && theirs.head == Head()) return {Relation::Same, mine.head.revision};
+  // One name for two entries: a half lost its disk and began again with the first epochs.
+  const bool other_chain = mine.head.epoch == theirs.head.epoch &&
+                           mine.head.revision == theirs.head.revision &&
+                           mine.head.chain != theirs.head.chain;
+  if (other_chain) return {Relation::Diverged, 0};
   if (contains(theirs, mine.head)) {
     const bool same = mine.head == theirs.head;
     return {same ? Relation::Same : Relation::Behind, mine.head.revision};

@@ -54,6 +54,13 @@ TEST(Compare, TheSameRevisionInAnotherEpochIsAnother) {
   expect_compare(a, b, {Relation::Diverged, 10});
 }
 
+TEST(Compare, OneNameForTwoEntriesMeansThatNothingIsInCommon) {
+  History a{at(1, 12), {{1, 1}}};
+  const History b = a;
+  a.head.chain += 1;
+  expect_compare(a, b, {Relation::Diverged, 0});
+}
+
 TEST(Compare, ATenureWithoutAWriteDoesNotPartHistories) {
   const History quiet{at(1, 10), {{1, 1}, {2, 11}}};
   expect_compare(quiet, {at(1, 10), {{1, 1}}}, {Relation::Same, 10});
