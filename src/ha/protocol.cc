@@ -196,7 +196,8 @@ Protocol::Verdict Protocol::on_client(bool alive) {
   verdict.outcome =
       decide({.me = me_, .state = state_, .event = Event::ClientRequest, .peer_alive = alive});
   if (!alive) hands_over_ = 0;
-  // It could acknowledge nothing, and might take an epoch again that its lost disk had.
+  // It could acknowledge nothing, might take an epoch again that its lost disk had, and nobody should
+  // take it for who has everything.
   const bool lost = mode_ == Mode::Sync && is_empty();
   if (verdict.outcome == Outcome::Claim && lost) verdict.outcome = Outcome::Redirect;
   if (verdict.outcome == Outcome::Claim) verdict.actions = claim();
