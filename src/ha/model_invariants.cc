@@ -95,6 +95,12 @@ class Space::Healing {
       for (const Input input : {Input::Beat, Input::Retry, Input::Ship}) {
         for (const Member half : kMembers) try_feed(half, input);
       }
+      if (getenv("M_HEALTRACE")) {
+        State st;
+        st.halves = halves_;
+        st.ledger = space_.ledgers_.number({.record = record_});
+        printf("heal %d: %s\n", round, space_.describe(st).c_str());
+      }
       if (works(Member::Primary) || works(Member::Backup)) return true;
       for (const Member half : kMembers) {
         if (!node(half).disk.log.has(kExtra)) try_feed(half, Input::Write, kExtra);

@@ -164,6 +164,7 @@ class Reacting {
     take_over(message);
     node_.disk.promised = epoch;
     protocol().on_appended(epoch, node_.disk.log.head());
+    if (!message.current) return;
     send({.kind = Message::Kind::Ack,
           .head = node_.disk.log.head(),
           .store = protocol().facts().store_id});

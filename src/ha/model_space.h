@@ -95,6 +95,9 @@ class Space {
   void remove(State& state, uint32_t message) const;
   void add(State& state, uint32_t message) const;
   void outdate_questions(State& state, Member half);
+  void cut_off(State& state, Member half);
+  void lose_what_it_sent(State& state, Member half);
+  void replace_if(State& state, const std::function<bool(Message&)>& change);
   State answered(const State& state, uint32_t question);
   State steady();
 

@@ -98,6 +98,11 @@ void Protocol::follow() {
   frozen_ = quiet_ = forced_ = false;
 }
 
+void Protocol::give_way() {
+  follow();
+  state_ = initial_state(me_);
+}
+
 Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
   misconfigured_ = facts.member == me_;
   if (misconfigured_) return {};
@@ -140,8 +145,10 @@ Actions Protocol::on_outcome(Outcome outcome, const PeerFacts& facts) {
       if (hands_over_ == 0) state_ = initial_state(me_);
       return {};
     case Outcome::Resolve:
-      // The lower epoch gives way.
-      if (facts.promised > epoch_) follow();
+      if (gives_way_to(facts))
+        give_way();
+      else if (facts.promised > epoch_)
+        follow();
       return {};
     case Outcome::Misconfigured:
       misconfigured_ = true;
@@ -157,8 +164,7 @@ Actions Protocol::on_outcome(Outcome outcome, const PeerFacts& facts) {
 // The peer is not active.
 Actions Protocol::stay_active(const PeerFacts& facts) {
   if (gives_way_to(facts)) {
-    follow();
-    state_ = initial_state(me_);
+    give_way();
     return {};
   }
   if (facts.promised <= epoch_ || beginning_) return {};

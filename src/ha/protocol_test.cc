@@ -257,6 +257,19 @@ TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
   EXPECT_EQ(rig.at(kP).state(), State::Passive);
 }
 
+TEST(Protocol, OfTwoActiveHalvesOneThatWroteNothingGivesWayToMoreHistory) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  rig.write(kP);
+  rig.start(kB);
+  rig.vote(kB);
+  ASSERT_GT(rig.at(kB).epoch(), rig.at(kP).epoch());
+  rig.settle();
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kB).head().revision, 2);
+}
+
 TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
   PairRig rig(Mode::Sync);
   rig.steady();
