@@ -236,9 +236,10 @@ Message answer(const Message& question, Record& record, Bug bug) {
   bool accepted = false;
   if (question.change) {
     RecordChange change = *question.change;
-    if (bug == Bug::WitnessDoesNotCompare) change.expected = record.epoch;
+    Record current = record;
+    if (bug == Bug::WitnessDoesNotCompare) current.epoch = change.expected;
     if (bug == Bug::WitnessTakesNonMembers) change.force = true;
-    accepted = may_replace(record, change).ok();
+    accepted = may_replace(current, change).ok();
     if (accepted) record = change.record;
   }
   return {.kind = Message::Kind::Answer,

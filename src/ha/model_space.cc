@@ -197,6 +197,7 @@ void Space::for_each_input(const State& state, Member half,
                            const std::function<void(const Move&, const State&)>& visit) {
   for (const Input input : kInputs) {
     if (!may_happen(node(state, half), input, options_)) continue;
+    if (input == Input::StartWiped && !has_copy(state, other(half))) continue;
     Ledger ledger = ledgers_[state.ledger];
     const uint32_t write = input == Input::Write ? ledger.writes : 0;
     if (!spend(ledger, input)) continue;

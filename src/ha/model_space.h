@@ -91,6 +91,8 @@ class Space {
                       const std::function<void(const Move&, const State&)>& visit);
   void for_each_message(const State& state,
                         const std::function<void(const Move&, const State&)>& visit);
+  // The last copy of what was acknowledged is never destroyed: that would be no fault of ours.
+  bool has_copy(const State& state, Member half) const;
   bool spend(Ledger& ledger, Input input) const;
   void remove(State& state, uint32_t message) const;
   void add(State& state, uint32_t message) const;
