@@ -24,7 +24,7 @@ enum class Bug : uint8_t {
   AckedTooFar,             // an acknowledgement counts for everything that was written
   FakeSuccess,             // a question without an answer counts as accepted
   OldAnswers,              // an answer counts for the latest question, whichever it belongs to
-  WitnessDoesNotCompare,   // it accepts a change of a record that is not the current one
+  WitnessDoesNotCompare,   // it accepts a change of a record that is not the current one any more
   WitnessForgets,          // it restarts without its record
   WitnessTakesNonMembers,  // it does not look who is in sync
   PromiseLost,             // a restart forgets what was promised

@@ -80,6 +80,13 @@ std::optional<std::string> Space::wrong(const State& before, const State& state)
   return std::nullopt;
 }
 
+bool Space::has_copy(const State& state, Member half) const {
+  const Ledger& ledger = ledgers_[state.ledger];
+  if (std::ranges::all_of(ledger.acked_in, [](uint8_t epoch) { return epoch == 0; })) return true;
+  const bool counts = options_.mode != Mode::Witness || has_disk(ledger.record, node(state, half));
+  return counts && !lacks(node(state, half).disk.log, ledger, UINT64_MAX);
+}
+
 // From here on nothing is lost: what was sent before is, then everything arrives at once.
 class Space::Healing {
  public:

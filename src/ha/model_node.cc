@@ -164,6 +164,7 @@ class Reacting {
     take_over(message);
     node_.disk.promised = epoch;
     protocol().on_appended(epoch, node_.disk.log.head());
+    if (!message.current) return;
     send({.kind = Message::Kind::Ack,
           .head = node_.disk.log.head(),
           .store = protocol().facts().store_id});
@@ -235,9 +236,10 @@ Message answer(const Message& question, Record& record, Bug bug) {
   bool accepted = false;
   if (question.change) {
     RecordChange change = *question.change;
-    if (bug == Bug::WitnessDoesNotCompare) change.expected = record.epoch;
+    Record current = record;
+    if (bug == Bug::WitnessDoesNotCompare) current.epoch = change.expected;
     if (bug == Bug::WitnessTakesNonMembers) change.force = true;
-    accepted = may_replace(record, change).ok();
+    accepted = may_replace(current, change).ok();
     if (accepted) record = change.record;
   }
   return {.kind = Message::Kind::Answer,

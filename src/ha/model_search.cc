@@ -13,7 +13,10 @@ namespace {
 // The states seen, in the order in which they were, each with the one it was reached from.
 class Seen {
  public:
-  Seen() : slots_(1U << 16U, kNone) {}
+  explicit Seen(uint64_t max) : slots_(1U << 16U, kNone) {
+    states_.reserve(max + kSlack);
+    parents_.reserve(max + kSlack);
+  }
 
   uint32_t size() const { return static_cast<uint32_t>(states_.size()); }
   const State& operator[](uint32_t index) const { return states_[index]; }
@@ -31,6 +34,8 @@ class Seen {
   }
 
  private:
+  static constexpr uint64_t kSlack = 1'000;  // the last one that is expanded may have so many
+
   static uint64_t hash(const State& state) {
     uint64_t h = 0x9E3779B97F4A7C15U;
     const auto mix = [&](uint64_t value) {
@@ -62,7 +67,8 @@ class Seen {
 
 class Searching {
  public:
-  Searching(const Options& options, const Limits& limits) : space_(options), limits_(limits) {}
+  Searching(const Options& options, const Limits& limits)
+      : space_(options), limits_(limits), seen_(limits.max_states) {}
 
   Found run() {
     const State start = space_.initial();
@@ -118,7 +124,7 @@ class Searching {
 
   Space space_;
   Limits limits_;
-  Seen seen_{};
+  Seen seen_;
   Found found_{};
 };
 

@@ -97,20 +97,42 @@ void Space::add(State& state, uint32_t message) const {
   std::ranges::sort(all);
 }
 
-// Nobody waits for them any more. A wish may still come true.
+// Nobody waits for its answers any more. A wish may still come true.
 void Space::outdate_questions(State& state, Member half) {
   if (options_.bug == Bug::OldAnswers) return;
-  for (const uint32_t id : std::array(state.messages)) {
-    if (id == kNone) continue;
-    Message message = messages_[id];
+  replace_if(state, [&](Message& message) {
     const bool question = message.kind == Message::Kind::Question;
-    if (message.half != half || !message.current) continue;
-    if (!question && message.kind != Message::Kind::Answer) continue;
-    remove(state, id);
-    if (!question || !message.change) continue;
+    if (message.half != half || (!question && message.kind != Message::Kind::Answer)) return true;
     message.current = false;
-    add(state, messages_.number(std::move(message)));
+    return question && message.change.has_value();
+  });
+}
+
+// Its connections are gone: what it sent may still arrive, but nothing finds it any more.
+void Space::cut_off(State& state, Member half) {
+  replace_if(state, [&](Message& message) {
+    if (message.kind == Message::Kind::Question) return true;
+    if (message.kind == Message::Kind::Replicate) message.current = false;
+    return message.half != half;
+  });
+}
+
+// `change` says whether it stays.
+void Space::replace_if(State& state, const std::function<bool(Message&)>& change) {
+  const std::array all = state.messages;
+  state.messages.fill(kNone);
+  for (const uint32_t id : all) {
+    if (id == kNone) break;
+    Message message = messages_[id];
+    if (change(message)) add(state, messages_.number(std::move(message)));
   }
+}
+
+// Without a witness nothing protects from a disk that forgot what it promised, if messages of
+// before can still arrive. They cannot: replacing a disk takes longer than any connection lives.
+void Space::lose_what_it_sent(State& state, Member half) {
+  if (options_.mode == Mode::Witness) return;
+  replace_if(state, [&](const Message& message) { return message.half == half; });
 }
 
 // What the half says is acknowledged now.
@@ -138,6 +160,7 @@ std::optional<State> Space::after(const State& state, Member half, Input input, 
   next.halves.at(index) = known.node;
   const bool down = !nodes_[known.node].protocol.has_value();
   if (known.asks_anew || down) outdate_questions(next, half);
+  if (down) cut_off(next, half);
   for (const uint32_t message : known.sends) add(next, message);
   settle_accounts(next, half);
   if (next == state) return std::nullopt;
@@ -174,11 +197,13 @@ void Space::for_each_input(const State& state, Member half,
                            const std::function<void(const Move&, const State&)>& visit) {
   for (const Input input : kInputs) {
     if (!may_happen(node(state, half), input, options_)) continue;
+    if (input == Input::StartWiped && !has_copy(state, other(half))) continue;
     Ledger ledger = ledgers_[state.ledger];
     const uint32_t write = input == Input::Write ? ledger.writes : 0;
     if (!spend(ledger, input)) continue;
     State from = state;
     if (ledger != ledgers_[state.ledger]) from.ledger = ledgers_.number(ledger);
+    if (input == Input::StartWiped) lose_what_it_sent(from, half);
     const std::optional<State> next = after(from, half, input, write);
     if (next && is_within(*next)) visit({.half = half, .input = input}, *next);
   }

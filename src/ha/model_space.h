@@ -91,10 +91,15 @@ class Space {
                       const std::function<void(const Move&, const State&)>& visit);
   void for_each_message(const State& state,
                         const std::function<void(const Move&, const State&)>& visit);
+  // The last copy of what was acknowledged is never destroyed: that would be no fault of ours.
+  bool has_copy(const State& state, Member half) const;
   bool spend(Ledger& ledger, Input input) const;
   void remove(State& state, uint32_t message) const;
   void add(State& state, uint32_t message) const;
   void outdate_questions(State& state, Member half);
+  void cut_off(State& state, Member half);
+  void lose_what_it_sent(State& state, Member half);
+  void replace_if(State& state, const std::function<bool(Message&)>& change);
   State answered(const State& state, uint32_t question);
   State steady();
 

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 void World::ask_witness(Node& node, const AskWitness& ask) {
   const size_t index = index_of(node);
   const auto answer = [this, index, life = node.life, id = ask.id](bool accepted) {
-    send(kWitness, index, [this, index, life, id, reply = WitnessAnswer{accepted, record_}] {
+    post(kWitness, index, [this, index, life, id, reply = WitnessAnswer{accepted, record_}] {
       in_process(index, life, [this, index, id, reply] {
         Node& mine = nodes_[index];
         carry(mine, mine.half->on_witness(id, reply, local(index)));
@@ -21,7 +21,7 @@ void World::ask_witness(Node& node, const AskWitness& ask) {
   };
   if (ask.change) changes_in_flight_ += 1;
   const Time sent = now_;
-  send(index, kWitness, [this, ask, answer] {
+  post(index, kWitness, [this, ask, answer] {
     if (!witness_up_) return;
     if (!ask.change) return answer(false);
     // It answers when it is on its disk, or it crashes and nobody knows.
@@ -51,7 +51,7 @@ void World::client_turn(size_t index) {
   client.began = now_;
   client.at_least = checks_.must_show(client.request.key);
   const size_t target = client.target;
-  send(
+  post(
       3 + index, target,
       [this, target, request = client.request] {
         in_process(target, 0,
@@ -64,7 +64,7 @@ void World::client_turn(size_t index) {
 
 void World::reply(Node& node, const Request& request, const Reply& reply) {
   const size_t index = request.client;
-  send(
+  post(
       index_of(node), 3 + index,
       [this, index, id = request.id, reply] { client_answer(index, id, reply); }, true);
 }

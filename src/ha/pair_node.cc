@@ -89,7 +89,7 @@ void World::beat_now(Node& node) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
   const Beat beat = node.half->next_beat(local(index), node.disk.facts());
-  send(index, other, [this, other, beat] {
+  post(index, other, [this, other, beat] {
     in_process(other, 0, [this, other, beat] {
       Node& peer = nodes_[other];
       carry(peer, peer.half->on_beat(beat, local(other)));
@@ -113,9 +113,9 @@ void World::knock(Node& node) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
   const Time tried = local(index);
-  send(index, other, [this, index, other, tried, life = node.life] {
+  post(index, other, [this, index, other, tried, life = node.life] {
     if (nodes_[other].up || !nodes_[other].machine_up) return;
-    send(other, index, [this, index, tried, life] {
+    post(other, index, [this, index, tried, life] {
       in_process(index, life, [this, index, tried] {
         Node& mine = nodes_[index];
         carry(mine, mine.half->on_link_end(LinkEnd::Refused, tried, local(index)));
@@ -221,7 +221,7 @@ void World::ship(Node& node) {
     node.copies += 1;
     say(fmt::format("{} sends a copy of revision {}", to_string(node.me), node.disk.head.revision));
   }
-  send(index, other, [this, other, message] {
+  post(index, other, [this, other, message] {
     in_process(other, 0, [this, other, message] { on_replicate(nodes_[other], message); });
   });
   at(world_time(index, local(index) + kCallTimeout),
@@ -288,7 +288,7 @@ void World::answer_replicate(Node& node, const Replicate& message, bool ok, bool
   const ShipmentAnswer answer{.head = node.disk.head, .needs_copy = broken};
   const std::string store_id = node.disk.store_id;
   const uint64_t id = message.shipment.id;
-  send(index, other, [this, other, ok, id, answer, store_id, life = message.life] {
+  post(index, other, [this, other, ok, id, answer, store_id, life = message.life] {
     in_process(other, life, [this, other, ok, id, answer, store_id] {
       Node& mine = nodes_[other];
       if (!ok) return mine.shipping.on_failure(id);

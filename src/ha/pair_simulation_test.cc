@@ -21,8 +21,10 @@ using namespace std::chrono_literals;
 // Sanitizers are many times slower: fewer seeds then.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr uint64_t kSeeds = 10;
+constexpr uint64_t kRounds = 2;
 #else
 constexpr uint64_t kSeeds = 200;
+constexpr uint64_t kRounds = 30;
 #endif
 
 uint64_t number_from(const char* variable, uint64_t otherwise) {
@@ -149,7 +151,7 @@ TEST(PairSimulation, EverySeedKeepsWhatWasAcknowledgedAndHeals) {
 
 TEST(PairSimulation, TheSameSeedIsTheSameRun) {
   Totals totals;
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  for (uint64_t seed = 1; seed <= std::min<uint64_t>(kRounds, 5); ++seed) {
     EXPECT_EQ(run(seed, false, totals).trace, run(seed, false, totals).trace) << seed;
   }
 }
@@ -173,7 +175,7 @@ WorldOptions steady(uint64_t seed) {
 }
 
 TEST(PairSimulation, ACrashOfTheActiveHalfIsOverWithin300Milliseconds) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
     const Duration gap =
         gap_after(steady(seed), [](World& world, size_t active) { world.crash(active, false); });
     EXPECT_LE(gap, 300ms) << seed;
@@ -181,7 +183,7 @@ TEST(PairSimulation, ACrashOfTheActiveHalfIsOverWithin300Milliseconds) {
 }
 
 TEST(PairSimulation, AFrozenOrIsolatedActiveHalfIsReplacedWithin1500Milliseconds) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
     const Duration gap = gap_after(steady(seed), [](World& world, size_t active) {
       world.rng().below(2) == 0 ? world.pause(active) : world.crash(active, true);
     });
@@ -190,7 +192,7 @@ TEST(PairSimulation, AFrozenOrIsolatedActiveHalfIsReplacedWithin1500Milliseconds
 }
 
 TEST(PairSimulation, ACrashOfThePassiveHalfIsHardlyNoticed) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
     const Duration gap = gap_after(
         steady(seed), [](World& world, size_t active) { world.crash(1 - active, false); });
     EXPECT_LE(gap, 200ms) << seed;
@@ -198,7 +200,7 @@ TEST(PairSimulation, ACrashOfThePassiveHalfIsHardlyNoticed) {
 }
 
 TEST(PairSimulation, ASwitchoverIsOverWithin200Milliseconds) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
     const Duration gap = gap_after(steady(seed), [](World& world, size_t active) {
       world.switch_over(active);
       world.run_until(world.now() + 1s);
@@ -209,7 +211,7 @@ TEST(PairSimulation, ASwitchoverIsOverWithin200Milliseconds) {
 }
 
 TEST(PairSimulation, WhenOnlyTheLinkIsCutTheActiveHalfGoesOn) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
     size_t before = 0;
     const Duration gap = gap_after(steady(seed), [&](World& world, size_t active) {
       before = active;

@@ -68,7 +68,7 @@ Time World::world_time(size_t node, Time local_time) const {
   return Time(Duration(nanos + 1000));  // rounded up: a tick must not come early for ever
 }
 
-void World::send(size_t from, size_t to, std::function<void()> deliver, bool once) {
+void World::post(size_t from, size_t to, std::function<void()> deliver, bool once) {
   if (cut_[from][to] || rng_.below(100) < weather_.loss_percent) return;
   const int copies = !once && rng_.below(100) < weather_.duplicate_percent ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
@@ -152,10 +152,10 @@ void World::crash(size_t index, bool machine) {
   for (size_t i = 0; i < kClients; ++i) {
     if (!clients_[i].busy || clients_[i].target != index) continue;
     // Its connection is reset.
-    send(index, 3 + i, [this, i, id = clients_[i].last_id] { client_gives_up(i, id); }, true);
+    post(index, 3 + i, [this, i, id = clients_[i].last_id] { client_gives_up(i, id); }, true);
   }
   const size_t other = 1 - index;
-  send(index, other,
+  post(index, other,
        [this, other] { in_process(other, 0, [this, other] { knock(nodes_[other]); }); });
 }
 

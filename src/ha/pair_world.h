@@ -165,7 +165,7 @@ class World {
   };
 
   // Delivers unless it is lost; `node` processes get it when they run.
-  void send(size_t from, size_t to, std::function<void()> deliver, bool once = false);
+  void post(size_t from, size_t to, std::function<void()> deliver, bool once = false);
   void in_process(size_t index, uint64_t life, std::function<void()> what);
   void settle(Node& node);
   Time world_time(size_t node, Time local) const;

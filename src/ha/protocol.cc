@@ -98,6 +98,11 @@ void Protocol::follow() {
   frozen_ = quiet_ = forced_ = false;
 }
 
+void Protocol::give_way() {
+  follow();
+  state_ = initial_state(me_);
+}
+
 Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
   misconfigured_ = facts.member == me_;
   if (misconfigured_) return {};
@@ -142,8 +147,10 @@ Actions Protocol::on_outcome(Outcome outcome, const PeerFacts& facts) {
       if (hands_over_ == 0) state_ = initial_state(me_);
       return {};
     case Outcome::Resolve:
-      // The lower epoch gives way.
-      if (facts.promised > epoch_) follow();
+      if (gives_way_to(facts))
+        give_way();
+      else if (facts.promised > epoch_)
+        follow();
       return {};
     case Outcome::Misconfigured:
       misconfigured_ = true;
@@ -159,8 +166,7 @@ Actions Protocol::on_outcome(Outcome outcome, const PeerFacts& facts) {
 // The peer is not active.
 Actions Protocol::stay_active(const PeerFacts& facts) {
   if (gives_way_to(facts)) {
-    follow();
-    state_ = initial_state(me_);
+    give_way();
     return {};
   }
   if (facts.promised <= epoch_ || beginning_) return {};
@@ -196,8 +202,8 @@ Protocol::Verdict Protocol::on_client(bool alive) {
   verdict.outcome =
       decide({.me = me_, .state = state_, .event = Event::ClientRequest, .peer_alive = alive});
   if (!alive) hands_over_ = 0;
-  // It could acknowledge nothing, might take an epoch again that its lost disk had, and nobody should
-  // take it for who has everything.
+  // It could acknowledge nothing, might take an epoch again that its lost disk had, and nobody
+  // should take it for who has everything.
   const bool lost = mode_ == Mode::Sync && is_empty();
   if (verdict.outcome == Outcome::Claim && lost) verdict.outcome = Outcome::Redirect;
   if (verdict.outcome == Outcome::Claim) verdict.actions = claim();

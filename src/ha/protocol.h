@@ -180,6 +180,7 @@ class Protocol {
   Actions stay_active(const PeerFacts& facts);
   Actions try_hand_over();
   void follow();
+  void give_way();
   bool gives_way_to(const PeerFacts& facts) const;
   Members required_by_mode() const;
   Epoch highest() const;

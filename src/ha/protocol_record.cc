@@ -42,13 +42,14 @@ Actions Protocol::change_record(Wish wish, Epoch epoch, Members in_sync) {
 }
 
 // None of the two is active, and both are there. Whom the record names goes on by itself, unless it
-// came back with another disk.
+// came back with another disk. What we know of the record may be old.
 Actions Protocol::claim_by_record(const PeerFacts& facts) {
   if (!with_witness() || facts.state == State::Active) return {};
-  if (record_.epoch == 0) return on_retry();
   const Member peer = other(me_);
-  const bool lost = record_.active() == peer && facts.store_id != record_.store_id(peer);
-  return lost && is_member(record_) ? claim() : Actions();
+  const bool lost =
+      record_.epoch != 0 && record_.active() == peer && record_.store_id(peer) != facts.store_id;
+  if (lost && is_member(record_)) return claim();
+  return wish_ == Wish::None && !beginning_ ? ask(Wish::Read) : Actions();
 }
 
 // The peer is not there: recorded first, not required after.

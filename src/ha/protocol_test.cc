@@ -137,6 +137,7 @@ TEST(Protocol, ASyncHalfOnAnEmptyDiskClaimsNothingBeforeItHeardItsPeer) {
 TEST(Protocol, ASyncHalfWritesNothingBeforeThePeerAcknowledged) {
   PairRig rig(Mode::Sync);
   rig.disk(kP).promised = 1;
+  rig.disk(kP).head.epoch = 1;
   rig.start(kP);
   rig.vote(kP);
   ASSERT_EQ(rig.at(kP).state(), State::Active);
@@ -257,6 +258,19 @@ TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
   EXPECT_EQ(rig.at(kP).state(), State::Passive);
 }
 
+TEST(Protocol, OfTwoActiveHalvesOneThatWroteNothingGivesWayToMoreHistory) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  rig.write(kP);
+  rig.start(kB);
+  rig.vote(kB);
+  ASSERT_GT(rig.at(kB).epoch(), rig.at(kP).epoch());
+  rig.settle();
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kB).head().revision, 2);
+}
+
 TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
   PairRig rig(Mode::Sync);
   rig.steady();
@@ -342,6 +356,8 @@ TEST(Protocol, AHandOverToAPeerThatDiedIsTakenBack) {
 TEST(Protocol, AHandOverThatThePeerCannotTakeAnyMoreIsDecidedAnew) {
   PairRig rig(Mode::BestEffort);
   rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
   ASSERT_TRUE(rig.at(kP).switch_over().ok());
   rig.run(kP, rig.at(kP).on_quiet());
   ASSERT_EQ(rig.at(kP).facts().hands_over, 2);
