@@ -109,6 +109,7 @@ Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
   peer_promised_ = facts.promised;
   // It took what we handed over, or will not take it any more.
   if (facts.promised >= hands_over_) hands_over_ = 0;
+  if (facts.state == State::Active) wants_claim_ = false;  // whoever wished it is served
   Actions actions = on_record_of_peer(facts);
   if (!actions.empty()) return actions;
   return on_outcome(decide({.me = me_,
@@ -123,7 +124,9 @@ Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
 Actions Protocol::on_record_of_peer(const PeerFacts& facts) {
   if (!with_witness()) {
     const bool ours = facts.hands_over > promised_ && active_in(facts.hands_over) == me_;
-    if (!ours || state_ == State::Active || beginning_) return {};
+    // A disk that lost everything is not the one that was handed over to.
+    const bool lost = is_empty() && facts.head.epoch != 0;
+    if (!ours || state_ == State::Active || beginning_ || lost) return {};
     return begin(facts.hands_over, required_by_mode());
   }
   if (facts.record.epoch <= record_.epoch || state_ == State::Active) return {};
@@ -185,7 +188,10 @@ bool Protocol::gives_way_to(const PeerFacts& facts) const {
 // None of the two is active, and both are there.
 Actions Protocol::claim_beside(const PeerFacts& facts) {
   if (with_witness()) return claim_by_record(facts);
-  return hands_over_ == 0 ? claim() : Actions();
+  // Whom we handed over to had all that we have; if it has less, it came back with another disk.
+  if (hands_over_ != 0 && compare(head_, facts.head) != Histories::PeerBehind) return {};
+  hands_over_ = 0;
+  return claim();
 }
 
 Protocol::Verdict Protocol::on_client(bool alive) {
@@ -197,8 +203,9 @@ Protocol::Verdict Protocol::on_client(bool alive) {
   verdict.outcome =
       decide({.me = me_, .state = state_, .event = Event::ClientRequest, .peer_alive = alive});
   if (!alive) hands_over_ = 0;
-  // It could acknowledge nothing, and might take an epoch again that its lost disk had.
-  const bool lost = mode_ == Mode::Sync && promised_ == 0 && !peer_promised_;
+  // It could acknowledge nothing, might take an epoch again that its lost disk had, and nobody
+  // should take it for who has everything.
+  const bool lost = mode_ == Mode::Sync && is_empty();
   if (verdict.outcome == Outcome::Claim && lost) verdict.outcome = Outcome::Redirect;
   if (verdict.outcome == Outcome::Claim) verdict.actions = claim();
   return verdict;
@@ -215,7 +222,8 @@ Actions Protocol::on_tenure(Epoch epoch) {
   state_ = State::Active;
   epoch_ = epoch;
   required_ = begun.required;
-  if (required_ == Members::of(me_)) raised_at_ = 0;
+  // Who was left behind must be heard again before it is required again.
+  if (required_ == Members::of(me_)) raised_at_ = acked_ = 0;
   wants_claim_ = false;
   return {};
 }
@@ -273,6 +281,12 @@ Status Protocol::switch_over() {
 Actions Protocol::on_quiet() {
   quiet_ = true;
   return try_hand_over();
+}
+
+void Protocol::thaw() {
+  const bool asked = with_witness() && quiet_ && acked_ >= head_.revision;
+  if (!frozen_ || asked) return;
+  frozen_ = quiet_ = false;
 }
 
 Actions Protocol::try_hand_over() {

@@ -93,6 +93,11 @@ Actions Protocol::on_retry() {
   return active ? grow_back() : Actions();
 }
 
+Actions Protocol::doubt() {
+  if (!with_witness() || wish_ != Wish::None || beginning_) return {};
+  return ask(Wish::Read);
+}
+
 Actions Protocol::on_witness_silent(uint64_t id) {
   if (id != asked_) return {};
   asked_ += 1;  // what it says later does not count
