@@ -138,6 +138,7 @@ Status Controller::listen() {
   tasks_.spawn(heartbeat());
   tasks_.spawn(tick());
   tasks_.spawn(expire_items());
+  tasks_.spawn(health_streams_.beat());
   return absl::OkStatus();
 }
 

@@ -69,6 +69,19 @@ TEST(PickHealthyPair, ManyCallsThatAreRefusedAtOnceMakeOneDial) {
   EXPECT_THAT(link.dials, SizeIs(before + 1));
 }
 
+TEST(PickHealthyPair, AHintThatNobodyFollowedIsForgotten) {
+  PairLink link({.follow_strangers = true});
+  link.not_active(link.a, "b:1");
+  link.not_active(link.a, "c:1");  // beside the dial that runs
+  const uint64_t b = link.bring_up(kPickFirst);
+  link.take(link.core.on_paired(b, link.now));
+  link.advance(1min);
+
+  link.serve(b, false);
+
+  EXPECT_EQ(link.dials.back().address, "a:1");
+}
+
 TEST(PickHealthyPair, AHalfThatStopsServingIsLeftAtOnceWithoutBackoff) {
   PairLink link;
 

@@ -84,12 +84,12 @@ void PickHealthy::follow(const Child& child, const std::string& active, Time now
   const bool known = std::ranges::find(addresses_, active) != addresses_.end();
   const bool named =
       !active.empty() && active != child.address() && (known || shared_.options.follow_strangers);
-  if (named) preferred_ = active;
   const bool is_backup = &child == backup_.get();
   if (is_backup && !named) return;
   if (!is_backup && backup_ && backup_->state() != ChildState::Unhealthy) return;
   if (!may_follow(now)) return;
   shared_.counts.followed += 1;
+  if (named) preferred_ = active;
   make_backup(now, out);
 }
 
