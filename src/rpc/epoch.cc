@@ -1,6 +1,7 @@
 #include "rpc/epoch.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 
@@ -54,7 +55,9 @@ std::string active_in(const Metadata& metadata) {
 bool is_not_active(const Status& answer) {
   if (answer.code() != absl::StatusCode::kUnavailable) return false;
   const std::string_view code = split_reason(answer).code;
-  return code.starts_with("HF41") || code == "HF4301";
+  constexpr std::array<std::string_view, 5> kCodes = {"HF4101", "HF4105", "HF4107", "HF4108",
+                                                      "HF4301"};
+  return std::ranges::find(kCodes, code) != kCodes.end();
 }
 
 }  // namespace holdfast::rpc

@@ -32,7 +32,8 @@ Duration beat_in(const Metadata& metadata);
 // Empty if there is none, or it is no HOST:PORT.
 std::string active_in(const Metadata& metadata);
 
-// Whether this is what a half says that does not serve: HF41.. or HF4301.
+// Whether this is what a half says that does not serve: HF4101, HF4105, HF4107, HF4108 or
+// HF4301.
 bool is_not_active(const Status& answer);
 
 // What decides whether an epoch is over. Either may be empty: nothing is sent, everything is taken.

@@ -47,6 +47,8 @@ TEST(Epoch, OnlyARefusalOfThePairSaysThatAHalfDoesNotServe) {
   EXPECT_TRUE(is_not_active(coded(StatusCode::kUnavailable, "HF4301", "a higher epoch")));
   EXPECT_FALSE(is_not_active(coded(StatusCode::kUnavailable, "HF1101", "the store")));
   EXPECT_FALSE(is_not_active(coded(StatusCode::kFailedPrecondition, "HF4104", "not in sync")));
+  EXPECT_FALSE(is_not_active(coded(StatusCode::kUnavailable, "HF4109", "not in sync")))
+      << "the active half says so";
   EXPECT_FALSE(is_not_active(absl::UnavailableError("gone")));
 }
 
