@@ -146,6 +146,17 @@ TEST_F(CliPair, APromotionWithoutForceSaysWhatMayBeLostAndDoesNothing) {
   EXPECT_EQ(control_.promotions, 0);
 }
 
+TEST_F(CliPair, WhoNamesSeveralControllersPromotesNone) {
+  const Console console;
+  Client client({.server = address_ + "," + address_});
+  testing::internal::CaptureStderr();
+
+  EXPECT_EQ(promote(Session{console, client}, {.force = true}), Exit::Usage);
+
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("--server HOST:PORT"));
+  EXPECT_EQ(control_.promotions, 0);
+}
+
 TEST_F(CliPair, AForcedPromotionIsDone) {
   EXPECT_EQ(run([](const Session& session) { return promote(session, {.force = true}); }),
             Exit::Ok);
