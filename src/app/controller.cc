@@ -107,11 +107,14 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
                   .node_certificate_ttl = options_.identity.node_certificate_ttl},
                  [this](const auto& certificate) { on_certificate(certificate); }),
       identity_({*store_, gate_, *audit_, authority_, clock_}, options_.identity),
+      tenure_(loop_, *store_, clock_,
+              {.tenure = {.name = options_.name}, .shared = options_.store == StoreType::Etcd}),
       presence_(loop_, *store_, clock_, options_.presence,
                 {.fill_response = [this](const auto& request,
                                          auto& response) { fill_response(request, response); },
-                 .on_write = [this](const Status& status) { report("store", status); }}),
-      nodes_({gate_, presence_, authority_, fan_out_, health_, clock_},
+                 .on_write = [this](const Status& status) { report("store", status); },
+                 .mark_checks = [this] { return tenure_.checks(); }}),
+      nodes_({gate_, presence_, authority_, fan_out_, health_, tenure_, clock_},
              {.controller_name = options_.name,
               .version = options_.version,
               .store = std::string(name_of(options_.store)),
@@ -132,12 +135,14 @@ Status Controller::listen() {
   TRY(local_server_, api::GrpcServer::start(loop_, std::move(local), services()));
   TRY_OK(listen_http());
   follow_identity();
+  tenure_.start();
   presence_.start();
   tasks_.spawn(feed_.run());
   tasks_.spawn(feed_.watch_deadlines());
   tasks_.spawn(heartbeat());
   tasks_.spawn(tick());
   tasks_.spawn(expire_items());
+  tasks_.spawn(health_streams_.beat());
   return absl::OkStatus();
 }
 
@@ -337,6 +342,7 @@ asio::awaitable<void> Controller::stop() {
   const Result<v1::GoodbyeResponse> said = co_await presence_.goodbye(goodbye, kGoodbyePatience);
   if (!said.ok()) log::warn("no goodbye could be said", {{"why", said.status().ToString()}});
   co_await presence_.stop();
+  co_await tenure_.stop();
   feed_.stop();
   for (api::FollowService& follow : follows_) follow.stop();
   co_await tasks_.join();
