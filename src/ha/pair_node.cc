@@ -256,6 +256,7 @@ void World::take_copy(Node& node, const Replicate& message) {
   const auto done = std::make_shared<bool>(false);
   const auto apply = [this, &node, message, done, unfit = node.half->is_unfit()] {
     const Disk& copy = *message.copy;
+    if (is_too_late(copy.head, message.epoch, node.disk.head)) return;
     const Disk before = node.disk;
     *done = node.disk.replace(message.epoch, copy);
     if (!*done) return;
