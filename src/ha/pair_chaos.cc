@@ -9,11 +9,12 @@ using namespace std::chrono_literals;
 Swarm Swarm::draw(Rng& rng) {
   Swarm swarm;
   for (bool* kind :
-       {&swarm.crashes,        &swarm.machine_crashes, &swarm.empty_disks, &swarm.pauses,
-        &swarm.pair_cuts,      &swarm.one_way_cuts,    &swarm.isolations,  &swarm.client_cuts,
-        &swarm.witness_losses, &swarm.witness_cuts,    &swarm.clogs,       &swarm.loss,
-        &swarm.duplicates,     &swarm.delays,          &swarm.slow_disks,  &swarm.switch_overs,
-        &swarm.compactions,    &swarm.old_schemas,     &swarm.clocks,      &swarm.wild_clocks}) {
+       {&swarm.crashes,      &swarm.machine_crashes, &swarm.empty_disks,  &swarm.pauses,
+        &swarm.pair_cuts,    &swarm.one_way_cuts,    &swarm.isolations,   &swarm.control_cuts,
+        &swarm.client_cuts,  &swarm.witness_losses,  &swarm.witness_cuts, &swarm.clogs,
+        &swarm.loss,         &swarm.duplicates,      &swarm.delays,       &swarm.slow_disks,
+        &swarm.switch_overs, &swarm.compactions,     &swarm.old_schemas,  &swarm.clocks,
+        &swarm.wild_clocks}) {
     *kind = rng.below(2) == 0;
   }
   swarm.pace = 300ms + rng.below(Duration(4s));
@@ -58,6 +59,7 @@ Duration Chaos::strike() {
       {swarm_.pair_cuts, &Chaos::cut_pair},
       {swarm_.one_way_cuts, &Chaos::cut_one_way},
       {swarm_.isolations, &Chaos::isolate},
+      {swarm_.control_cuts, &Chaos::cut_control},
       {swarm_.client_cuts, &Chaos::cut_client},
       {swarm_.witness_losses, &Chaos::lose_witness},
       {swarm_.witness_cuts, &Chaos::cut_witness},
@@ -125,6 +127,14 @@ void Chaos::isolate(size_t node, Duration length) {
     if (place == node) continue;
     cut(node, place, length);
     cut(place, node, length);
+  }
+}
+
+void Chaos::cut_control(size_t node, Duration length) {
+  for (const size_t place : {1 - node, kWitness}) {
+    cut(node, place, length);
+    // Sometimes it still hears the others, and they do not hear it.
+    if (world_.rng().below(2) == 0) cut(place, node, length);
   }
 }
 

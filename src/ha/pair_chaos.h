@@ -16,6 +16,7 @@ struct Swarm {
   bool pair_cuts = false;
   bool one_way_cuts = false;
   bool isolations = false;
+  bool control_cuts = false;  // clients still reach it; its peer and the witness do not
   bool client_cuts = false;
   bool witness_losses = false;
   bool witness_cuts = false;
@@ -55,6 +56,7 @@ class Chaos {
   void cut_pair(size_t node, Duration length);
   void cut_one_way(size_t node, Duration length);
   void isolate(size_t node, Duration length);
+  void cut_control(size_t node, Duration length);
   void cut_client(size_t node, Duration length);
   void lose_witness(size_t node, Duration length);
   void cut_witness(size_t node, Duration length);

@@ -153,7 +153,8 @@ void World::serve(Node& node, const Request& request) {
   const Time now = local(index_of(node));
   if (!request.is_write) {
     const Write* found = node.disk.latest(request.key);
-    Node::Waiter waiter{.request = request, .until = node.disk.head.revision};
+    // No more than it needs, so that a read shows whether the lease alone is good enough.
+    Node::Waiter waiter{.request = request, .until = found != nullptr ? found->head.revision : 0};
     waiter.reply.kind = Reply::Kind::Done;
     if (found != nullptr) waiter.reply.revision = found->head.revision;
     if (found != nullptr) waiter.reply.value = found->value;
@@ -256,6 +257,7 @@ void World::take_copy(Node& node, const Replicate& message) {
   const auto done = std::make_shared<bool>(false);
   const auto apply = [this, &node, message, done, unfit = node.half->is_unfit()] {
     const Disk& copy = *message.copy;
+    if (is_too_late(copy.head, message.epoch, node.disk.head)) return;
     const Disk before = node.disk;
     *done = node.disk.replace(message.epoch, copy);
     if (!*done) return;

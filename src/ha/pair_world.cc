@@ -185,6 +185,8 @@ bool World::wipe(size_t index) {
   // In best-effort an empty disk may begin alone, with epochs that were used before. Then a fork
   // cannot be found: not simulated, and said in docs.
   if (options_.mode == Mode::BestEffort) return false;
+  // Who sleeps may still tell of what was on this disk.
+  if (other.paused || !other.up || !other.waiters.empty()) return false;
   if (node.up || !recorded || changes_in_flight_ > 0) return false;
   if (!checks_.has_everything(other.disk) || other.disk.tenures.empty()) return false;
   say(fmt::format("{} gets an empty disk", to_string(node.me)));

@@ -70,6 +70,10 @@ Comparison compare(const History& mine, const History& theirs) {
   return {Relation::Diverged, std::max<Revision>(fork, 0)};
 }
 
+bool is_too_late(const Head& copy, Epoch epoch, const Head& mine) {
+  return mine.epoch == epoch && mine.revision >= copy.revision;
+}
+
 Status may_sync(const Beat& a, const Beat& b) {
   const auto refuse = [](std::string_view code, const std::string& why) {
     return coded(absl::StatusCode::kFailedPrecondition, code, why);

@@ -72,6 +72,13 @@ TEST(Compare, ForgottenTenuresCountAsForeign) {
   expect_compare({at(1, 5), {{1, 1}}}, {at(9, 500), {{9, 400}}}, {Relation::Diverged, 0});
 }
 
+TEST(Copy, OneThatWouldTakeBackEntriesOfItsEpochIsTooLate) {
+  EXPECT_TRUE(is_too_late(at(3, 48), 3, at(3, 49)));
+  EXPECT_TRUE(is_too_late(at(1, 48), 3, at(3, 48)));
+  EXPECT_FALSE(is_too_late(at(3, 50), 3, at(3, 49)));
+  EXPECT_FALSE(is_too_late(at(1, 48), 3, at(2, 60))) << "what was never ours to keep goes";
+}
+
 Beat beat_of(Member member) {
   Beat beat;
   beat.process = "p1";
