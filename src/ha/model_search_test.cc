@@ -70,10 +70,10 @@ INSTANTIATE_TEST_SUITE_P(
                         .switches = 1,
                         .repeats = 1,
                         .in_flight = 3},
-            .states = 250'000},
+            .states = 600'000},
         Run{.name = "WitnessFromEmptyDisks",
             .options = {.steady = false, .max_epoch = 8, .crashes = 2, .wipes = 1, .in_flight = 2},
-            .states = 200'000},
+            .states = 500'000},
         Run{.name = "SyncOneMessageAtATime",
             .options =
                 {.mode = Mode::Sync, .max_epoch = 4, .writes = 1, .wipes = 1, .in_flight = 1},
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
                         .switches = 1,
                         .repeats = 1,
                         .in_flight = 3},
-            .states = 150'000},
+            .states = 400'000},
         Run{.name = "BestEffort",
             .options = {.mode = Mode::BestEffort,
                         .max_epoch = 7,
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
                         .switches = 1,
                         .repeats = 1,
                         .in_flight = 3},
-            .states = 150'000}),
+            .states = 300'000}),
     name_of);
 
 }  // namespace
