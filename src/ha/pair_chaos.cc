@@ -34,6 +34,8 @@ WorldOptions draw_options(const Swarm& swarm, Rng& rng, uint64_t seed) {
     if (swarm.clocks) rate = swarm.wild_clocks ? 0.5 + 1.5 * drawn : 0.85 + 0.4 * drawn;
   }
   if (rng.below(3) == 0) options.timing.recovery = 10s;
+  // Impatient clients vote while the active half may still have its lease.
+  if (rng.below(2) == 0) options.client_timeout = 300ms;
   return options;
 }
 

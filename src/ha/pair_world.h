@@ -22,7 +22,7 @@ namespace holdfast::ha::sim {
 inline constexpr size_t kWitness = 2;
 inline constexpr size_t kClients = 5;
 inline constexpr size_t kPlaces = 3 + kClients;
-inline constexpr uint32_t kKeys = 3;
+inline constexpr uint32_t kKeys = 8;
 
 struct WorldOptions {
   Mode mode = Mode::Witness;
