@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <utility>
@@ -13,6 +12,7 @@
 #include "ha/record_loader.h"
 #include "ha/wire.h"
 #include "net/within.h"
+#include "store/sqlite_store_thread.h"
 
 namespace holdfast::ha {
 namespace {
@@ -21,14 +21,6 @@ Status disk_failed(const Status& why) {
   return coded(absl::StatusCode::kUnavailable, "HF4205",
                fmt::format("the witness cannot write its record, outcome unknown: {}",
                            why.message()));
-}
-
-// What blocks is done by a thread of its own; the loop goes on.
-template <typename T, typename Work>
-asio::awaitable<T> on_disk(asio::thread_pool& disk, Work work) {
-  co_return co_await asio::co_spawn(
-      disk, [](Work doing) -> asio::awaitable<T> { co_return doing(); }(std::move(work)),
-      asio::use_awaitable);
 }
 
 }  // namespace
@@ -49,7 +41,7 @@ Result<std::unique_ptr<WitnessService>> WitnessService::open(const asio::any_io_
 asio::awaitable<Status> WitnessService::find_out() {
   if (certain_) co_return absl::OkStatus();
   Result<Record> found =
-      co_await on_disk<Result<Record>>(disk_, [path = path_] { return load_record(path); });
+      co_await store::run_on<Result<Record>>(disk_, [path = path_] { return load_record(path); });
   if (!found.ok()) co_return disk_failed(found.status());
   record_ = *std::move(found);
   certain_ = true;
@@ -85,7 +77,7 @@ asio::awaitable<Result<v1::ChangeRecordResponse>> WitnessService::change_next(Re
   answer.set_accepted(may.ok());
   if (may.ok()) {
     certain_ = false;
-    const Status saved = co_await on_disk<Status>(
+    const Status saved = co_await store::run_on<Status>(
         disk_, [path = path_, record = wanted.record] { return save_record(path, record); });
     if (!saved.ok()) {
       stats_.failed += 1;
