@@ -129,6 +129,7 @@ Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
   if (misconfigured_) return {};
   peer_ = facts;
   if (facts.state == State::Active && facts.promised >= hands_over_) hands_over_ = 0;
+  if (facts.state == State::Active) wants_claim_ = false;
   Actions actions = on_record_of_peer(facts);
   if (!actions.empty()) return actions;
   return on_outcome(decide({.me = me_,
@@ -220,6 +221,11 @@ Actions Protocol::on_retry() {
   const bool unknown = record_.epoch == 0 || (state_ == State::Active && record_.epoch < epoch_);
   const bool named = state_ != State::Active && record_.active() == me_ && is_member(record_);
   return unknown || named || frozen_ ? ask(Wish::Read) : Actions();
+}
+
+Actions Protocol::doubt() {
+  if (!with_witness() || wish_ != Wish::None || beginning_) return {};
+  return ask(Wish::Read);
 }
 
 Actions Protocol::on_witness_silent(uint64_t id) {
@@ -379,6 +385,12 @@ Status Protocol::switch_over() {
 Actions Protocol::on_quiet() {
   quiet_ = true;
   return try_hand_over();
+}
+
+void Protocol::thaw() {
+  const bool asked = with_witness() && quiet_ && acked_ >= head_.revision;
+  if (!frozen_ || asked) return;
+  frozen_ = quiet_ = false;
 }
 
 Actions Protocol::try_hand_over() {

@@ -84,6 +84,8 @@ class Protocol {
   Actions on_peer_lost();
   // Something is to be asked of the witness again, if anything is open: now and then.
   Actions on_retry();
+  // The witness was seen to have another record than is known here.
+  Actions doubt();
 
   Actions on_witness(uint64_t id, const WitnessAnswer& answer);
   Actions on_witness_silent(uint64_t id);
@@ -108,6 +110,8 @@ class Protocol {
   Status switch_over();
   // Nothing is on its way to the own disk any more.
   Actions on_quiet();
+  // It takes too long: writes go on, unless the witness was already asked.
+  void thaw();
   // An operator takes the risk: active from now on, alone.
   Actions force();
 
@@ -124,7 +128,8 @@ class Protocol {
   bool peer_in_sync() const;
   bool frozen() const { return frozen_; }
   bool misconfigured() const { return misconfigured_; }
-  bool claiming() const { return wish_ == Wish::Claim || beginning_.has_value(); }
+  // On its way to be active, whatever is heard meanwhile.
+  bool claiming() const { return wish_ == Wish::Claim || beginning_.has_value() || wants_claim_; }
   PeerFacts facts() const;
 
   bool operator==(const Protocol&) const = default;
