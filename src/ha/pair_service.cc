@@ -98,7 +98,6 @@ void PairService::start() {
   tasks_.spawn(link_.run());
   tasks_.spawn(link_.watch_silence());
   tasks_.spawn(shipping_.run());
-  if (witness_) tasks_.spawn(witness_->run());
   tasks_.spawn(tick());
   tasks_.spawn(beats());
 }
@@ -128,6 +127,7 @@ void PairService::act(HalfActions actions) {
 
 // Everything that is told to the half ends here.
 void PairService::notice() {
+  note_written();
   const State state = half_.protocol().state();
   const Epoch epoch = half_.protocol().epoch();
   const State before = std::exchange(seen_state_, state);
@@ -230,15 +230,13 @@ asio::awaitable<void> PairService::begin_tenure(Epoch epoch) {
   act(half_.abandon(clock_.now()));
 }
 
-// Nothing is begun while it hands over; what was begun is on the disk soon.
+// Nothing is begun while it hands over; a promise that says nothing new is written after all that
+// was begun before.
 asio::awaitable<void> PairService::quiesce() {
-  const Time deadline = clock_.now() + options_.switch_patience;
-  while (writing_ > 0) {
-    const bool in_time = co_await wait_for_change(deadline);
-    if (!in_time) co_return;
-  }
-  if (!half_.is_active()) co_return;
-  half_.on_written(replica_.facts().head);
+  const Status last = co_await replica_.promise(replica_.facts().promised);
+  const bool cancelled = co_await net::is_cancelled();
+  if (cancelled || !half_.is_active() || !last.ok()) co_return;
+  note_written();
   act(half_.on_quiet(clock_.now()));
 }
 

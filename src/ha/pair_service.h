@@ -27,6 +27,7 @@
 #include "holdfast/v1/pair.pb.h"
 #include "net/task_group.h"
 #include "store/replica.h"
+#include "store/replicated_store.h"
 
 namespace holdfast::ha {
 
@@ -38,6 +39,7 @@ struct PairOptions {
   std::optional<WitnessLinkOptions> witness{};
   ShippingOptions shipping{};
   Duration switch_patience = std::chrono::seconds(5);  // an operator's
+  Duration write_patience = std::chrono::seconds(5);   // for a write to be acknowledged
 };
 
 // Called on the loop; only `before_copy` may wait.
@@ -51,7 +53,7 @@ struct PairHooks {
 };
 
 // What becomes of a client's call.
-struct Admission {
+struct Passage {
   Status status{};       // OK: it is served
   std::string role{};    // of this half, as "passive"
   std::string active{};  // where it is served; empty: not known
@@ -65,12 +67,12 @@ struct PairStats {
   uint64_t bad_beats = 0;
 };
 
-class PairService {
+class PairService final : public store::Admission {
  public:
   PairService(const asio::any_io_executor& loop, const Clock& clock, store::Replica& replica,
               PairOptions options, PairHooks hooks);
   // Requires: stop() has completed, or start() was not called.
-  ~PairService();
+  ~PairService() override;
 
   void start();
   asio::awaitable<void> stop();
@@ -79,16 +81,16 @@ class PairService {
 
   // Every call of a client comes by here, votes if it is somebody's, and waits a while for what
   // becomes of it.
-  asio::awaitable<Admission> enter(bool votes);
+  asio::awaitable<Passage> enter(bool votes);
   // Calls that are served by either half vote all the same; they do not wait.
   void vote();
-  // kFailedPrecondition HF4301 for a caller that knows of a later epoch than this half.
+  // kUnavailable HF4301 for a caller that knows of a later epoch than this half.
   Status check_epoch(Epoch known) const;
   bool is_active() const { return half_.is_active(); }
   // Of the tenure that is served; what is promised if none is.
   Epoch epoch() const;
   // As a client is told when it is sent away.
-  Admission refusal() const;
+  Passage refusal() const;
   // Returns when this half is active; false if cancelled before.
   asio::awaitable<bool> until_active();
 
@@ -97,21 +99,20 @@ class PairService {
   void on_beat(const v1::Beat& beat);
   asio::awaitable<Result<v1::ReplicateResponse>> replicate(v1::ReplicateRequest request);
 
-  // What the store asks and tells.
-  Status may_write() const { return half_.may_write(clock_.now()); }
-  Status may_read() const { return half_.may_read(clock_.now()); }
-  store::Revision acknowledged() const { return half_.is_active() ? half_.acknowledged() : 0; }
-  // Waits until it is acknowledged. kUnavailable HF4102 "outcome unknown" if this half steps down
-  // before.
-  asio::awaitable<Status> until_acknowledged(store::Revision revision);
-  void write_began() { writing_ += 1; }
-  void write_ended();
+  // What the store asks.
+  Status may_write() const override { return half_.may_write(clock_.now()); }
+  Status may_read() const override { return half_.may_read(clock_.now()); }
+  uint64_t activation() const override { return stats_.switches; }
+  store::Revision acknowledged_through() const override;
+  // kUnavailable HF4102 "outcome unknown" if this half steps down before, or it takes too long.
+  asio::awaitable<Status> acknowledged(store::Revision revision) override;
 
   // Operators' calls.
   v1::PairStatus status() const;
   asio::awaitable<Result<v1::SwitchOverResponse>> switch_over();
   asio::awaitable<Result<v1::PromoteResponse>> promote(v1::PromoteRequest request);
 
+  const Clock& clock() const { return clock_; }
   const Half& half() const { return half_; }
   const PairStats& stats() const { return stats_; }
   const ShippingService& shipping() const { return shipping_; }
@@ -129,6 +130,7 @@ class PairService {
   void act(HalfActions actions);
   void notice();
   void on_role(State before);
+  void note_written();
   void wake_acknowledged();
   void fail_waiters();
   void send_beat();
@@ -157,7 +159,6 @@ class PairService {
   IntakeService intake_;
   State seen_state_;
   Epoch seen_epoch_ = 0;
-  uint64_t writing_ = 0;  // commits between write_began() and write_ended()
   std::multimap<store::Revision, AckWaiter*> ack_waiters_;
   std::list<asio::steady_timer*> change_waiters_;
   asio::steady_timer alarm_;

@@ -25,13 +25,13 @@ std::string role_word(State state) {
 
 Status unknown_outcome() {
   return coded(absl::StatusCode::kUnavailable, "HF4102",
-               "this half stepped down before the write was acknowledged; outcome unknown");
+               "the write is not acknowledged by the other half; outcome unknown");
 }
 
 }  // namespace
 
-Admission PairService::refusal() const {
-  Admission refused{.status = half_.may_read(clock_.now()),
+Passage PairService::refusal() const {
+  Passage refused{.status = half_.may_read(clock_.now()),
                     .role = role_word(half_.protocol().state())};
   const std::optional<Beat> peer = half_.peer();
   if (peer && peer->facts.state == State::Active) refused.active = peer->address;
@@ -41,11 +41,11 @@ Admission PairService::refusal() const {
   return refused;
 }
 
-asio::awaitable<Admission> PairService::enter(bool votes) {
+asio::awaitable<Passage> PairService::enter(bool votes) {
   const Time deadline = clock_.now() + options_.half.timing.vote_patience;
   for (bool first = true;; first = false) {
     const bool frozen = half_.is_active() && half_.protocol().frozen();
-    if (half_.is_active() && !frozen) co_return Admission{};
+    if (half_.is_active() && !frozen) co_return Passage{};
     Reception met{.kind = Reception::Kind::Wait};
     if (votes && !frozen) {
       if (first) stats_.votes += 1;
@@ -57,7 +57,7 @@ asio::awaitable<Admission> PairService::enter(bool votes) {
     const bool changed = waits && co_await wait_for_change(deadline);
     if (changed) continue;
     stats_.redirected += 1;
-    Admission refused = refusal();
+    Passage refused = refusal();
     if (!met.why.ok()) refused.status = met.why;
     if (!met.active.empty()) refused.active = met.active;
     co_return refused;
@@ -72,7 +72,7 @@ void PairService::vote() {
 
 Status PairService::check_epoch(Epoch known) const {
   if (known <= half_.protocol().promised()) return absl::OkStatus();
-  return coded(absl::StatusCode::kFailedPrecondition, "HF4301",
+  return coded(absl::StatusCode::kUnavailable, "HF4301",
                fmt::format("the caller knows of epoch {}, this half of {}: another is active", known,
                            half_.protocol().promised()));
 }
@@ -101,26 +101,30 @@ asio::awaitable<bool> PairService::until_active() {
   co_return true;
 }
 
-void PairService::write_ended() {
-  writing_ -= 1;
-  if (half_.is_active()) half_.on_written(replica_.facts().head);
-  notice();
+// What the store has written since it was last asked.
+void PairService::note_written() {
+  if (half_.is_active() && half_.protocol().head() != replica_.facts().head) {
+    half_.on_written(replica_.facts().head);
+  }
 }
 
-asio::awaitable<Status> PairService::until_acknowledged(store::Revision revision) {
+store::Revision PairService::acknowledged_through() const {
+  return half_.is_active() ? half_.acknowledged() : 0;
+}
+
+asio::awaitable<Status> PairService::acknowledged(store::Revision revision) {
   if (!half_.is_active() || stopped_) co_return unknown_outcome();
+  note_written();
   if (half_.acknowledged() >= revision) co_return absl::OkStatus();
-  AckWaiter waiter{.timer = asio::steady_timer(loop_, asio::steady_timer::time_point::max())};
+  shipping_.wake();
+  AckWaiter waiter{.timer = asio::steady_timer(loop_, options_.write_patience)};
   const auto at = ack_waiters_.emplace(revision, &waiter);
-  while (!waiter.result) {
-    co_await waiter.timer.async_wait(kAsValue);
-    const bool cancelled = co_await net::is_cancelled();
-    if (cancelled && !waiter.result) {
-      ack_waiters_.erase(at);
-      co_return absl::CancelledError("no longer waited for");
-    }
-  }
-  co_return *waiter.result;  // whoever set it took it out of the table
+  co_await waiter.timer.async_wait(kAsValue);
+  if (waiter.result) co_return *waiter.result;  // whoever set it took it out of the table
+  ack_waiters_.erase(at);
+  const bool cancelled = co_await net::is_cancelled();
+  if (cancelled) co_return absl::CancelledError("no longer waited for");
+  co_return unknown_outcome();
 }
 
 void PairService::wake_acknowledged() {

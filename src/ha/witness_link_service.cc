@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "ha/wire.h"
-#include "net/task_group.h"
 #include "rpc/call.h"
 
 namespace holdfast::ha {
@@ -60,14 +59,6 @@ void WitnessLinkService::note(const Status& status) {
   failure_ = status;
   if (status.ok()) heard_ = clock_.now();
   unanswered_ += status.ok() ? 0 : 1;
-}
-
-asio::awaitable<void> WitnessLinkService::run() {
-  for (;;) {
-    if (stub_ != nullptr) note((co_await read()).status());
-    const bool slept = co_await net::pause(options_.look_every);
-    if (!slept) co_return;
-  }
 }
 
 }  // namespace holdfast::ha

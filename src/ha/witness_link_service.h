@@ -1,5 +1,5 @@
-// The way to the witness: one question at a time counts, each with a short timeout. Asks now and
-// then of its own accord, so that the connection is warm when it matters and silence is known.
+// The way to the witness: each question has a short timeout. Half asks now and then of its own
+// accord, so that the connection is warm when it matters.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -24,7 +24,6 @@ namespace asio = boost::asio;
 struct WitnessLinkOptions {
   std::string address{};  // HOST:PORT
   Duration timeout = std::chrono::milliseconds(500);
-  Duration look_every = std::chrono::seconds(1);
 };
 
 class WitnessLinkService {
@@ -34,8 +33,6 @@ class WitnessLinkService {
   void set_tls(rpc::TlsOptions tls);
   // An error: nothing is known of what became of it.
   asio::awaitable<Result<WitnessAnswer>> ask(std::optional<RecordChange> change);
-  // Keeps the connection warm, until cancelled.
-  asio::awaitable<void> run();
 
   const std::string& address() const { return options_.address; }
   // Since its last answer; since the start if there was none.
