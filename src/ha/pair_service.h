@@ -87,6 +87,8 @@ class PairService final : public store::Admission {
   // kUnavailable HF4301 for a caller that knows of a later epoch than this half.
   Status check_epoch(Epoch known) const;
   bool is_active() const { return half_.is_active(); }
+  // What is written here is not on every disk that it has to be on.
+  bool is_waiting() const;
   // Of the tenure that is served; what is promised if none is.
   Epoch epoch() const;
   // As a client is told when it is sent away.

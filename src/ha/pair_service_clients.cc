@@ -108,6 +108,10 @@ void PairService::note_written() {
   }
 }
 
+bool PairService::is_waiting() const {
+  return half_.is_active() && half_.acknowledged() < replica_.facts().head.revision;
+}
+
 store::Revision PairService::acknowledged_through() const {
   return half_.is_active() ? half_.acknowledged() : 0;
 }

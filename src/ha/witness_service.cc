@@ -20,7 +20,7 @@ namespace {
 Status disk_failed(const Status& why) {
   return coded(absl::StatusCode::kUnavailable, "HF4205",
                fmt::format("the witness cannot write its record, outcome unknown: {}",
-                           why.message()));
+                           std::string(why.message())));
 }
 
 }  // namespace
