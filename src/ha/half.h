@@ -136,7 +136,8 @@ class Half {
 
   bool is_active() const { return protocol_.state() == State::Active; }
   // OK, or why no client may read or write here now: HF4101, HF4105, HF4107 (the lease is over),
-  // HF4108 (no writes: it is handing over).
+  // HF4108 (no writes: it is handing over), HF4109 (no writes in sync mode: the peer is not in
+  // sync).
   Status may_read(Time now) const;
   Status may_write(Time now) const;
   // Writes up to here are acknowledged. Requires: is_active().

@@ -71,7 +71,12 @@ Status Half::may_read(Time now) const {
 
 Status Half::may_write(Time now) const {
   if (!is_active()) return not_active(now);
-  if (!protocol_.frozen()) return absl::OkStatus();
+  if (protocol_.may_write()) return absl::OkStatus();
+  if (!protocol_.frozen()) {
+    return coded(StatusCode::kUnavailable, "HF4109",
+                 fmt::format("the {} is not in sync: writes wait until it is",
+                             other_name(options_.pair.me)));
+  }
   return coded(StatusCode::kUnavailable, "HF4108",
                fmt::format("this half is handing over to the {}", other_name(options_.pair.me)));
 }
