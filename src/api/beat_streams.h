@@ -11,8 +11,11 @@
 
 #include "api/gate.h"
 #include "api/lawful.h"
-#include "ha/pair_service.h"
 #include "holdfast/v1/pair.pb.h"
+
+namespace holdfast::ha {
+class PairService;
+}
 
 namespace holdfast::api {
 

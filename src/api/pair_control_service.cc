@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "base/reason.h"
+#include "ha/pair_service.h"
 
 namespace holdfast::api {
 namespace {
 
 Status not_paired() {
-  return coded(absl::StatusCode::kFailedPrecondition, "HF4122",
+  return coded(absl::StatusCode::kFailedPrecondition, "HF4132",
                "this controller is not one of a pair; see ha.peer in docs/configuration.md");
 }
 

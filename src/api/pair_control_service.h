@@ -6,8 +6,11 @@
 
 #include "api/audit_service.h"
 #include "api/gate.h"
-#include "ha/pair_service.h"
 #include "holdfast/v1/pair.pb.h"
+
+namespace holdfast::ha {
+class PairService;
+}
 
 namespace holdfast::api {
 

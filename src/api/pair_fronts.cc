@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "ha/pair_service.h"
 #include "holdfast/v1/pair.grpc.pb.h"
 #include "rpc/status.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/reason.h"
+#include "ha/pair_service.h"
 
 namespace holdfast::api {
 namespace {

@@ -5,7 +5,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/result.h"
-#include "ha/pair_service.h"
+
+namespace holdfast::ha {
+class PairService;
+}
 
 namespace holdfast::api {
 

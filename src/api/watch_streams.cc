@@ -11,6 +11,7 @@
 #include "api/pair_metadata.h"
 #include "api/watch_access.h"
 #include "base/check.h"
+#include "ha/pair_service.h"
 #include "rpc/status.h"
 
 namespace holdfast::api {

@@ -23,9 +23,12 @@
 #include "events/fan_out.h"
 #include "events/pace.h"
 #include "events/watch_request.h"
-#include "ha/pair_service.h"
 #include "net/task_group.h"
 #include "store/store.h"
+
+namespace holdfast::ha {
+class PairService;
+}
 
 namespace holdfast::api {
 
