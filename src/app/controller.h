@@ -23,6 +23,7 @@
 #include "api/pair_control_service.h"
 #include "api/presence_service.h"
 #include "api/resource_service.h"
+#include "api/tenure_service.h"
 #include "api/watch_streams.h"
 #include "app/controller_options.h"
 #include "app/controller_pair.h"
@@ -116,6 +117,7 @@ class Controller {
   api::FeedService feed_;
   api::AuthorityService authority_;
   api::IdentityService identity_;
+  api::TenureService tenure_;
   api::PresenceService presence_;
   api::NodeService nodes_;
   std::list<api::FollowService> follows_;

@@ -117,6 +117,10 @@ void Controller::update_metrics() {
   count("holdfast_announcements_refused_total", "Announcements refused because too many waited.",
         presence.refused_full);
   count("holdfast_presence_commits_total", "Commits that carried announcements.", presence.commits);
+  metrics.set({"holdfast_tasks_held", "1 while this controller does what one alone does."}, {},
+              tenure_.held() ? 1 : 0);
+  count("holdfast_tasks_taken_total", "Times it took over what one alone does.",
+        tenure_.stats().taken);
   count("holdfast_nodes_marked_offline_total", "Nodes found to be offline.",
         presence.marked_offline);
 }
