@@ -277,7 +277,7 @@ std::vector<std::unique_ptr<grpc::Service>> make_fronts(CallRoom& room,
   fronts.push_back(std::make_unique<DiscoveryFront>(room, services.nodes));
   fronts.push_back(std::make_unique<StatusFront>(room, services.nodes));
   fronts.push_back(std::make_unique<HealthFront>(room, services.health));
-  fronts.push_back(make_pair_control_front(room, services.pair_control));
+  fronts.push_back(make_pair_control_front(room, services.pair_control, services.divergences));
   std::vector<std::string> names = {
       v1::Resources::service_full_name(), v1::Events::service_full_name(),
       v1::Identity::service_full_name(), v1::Presence::service_full_name(),

@@ -93,6 +93,7 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       gate_(clock_, *audit_, options_.gate),
       pair_(make_pair()),
       pair_control_(*audit_, pair_service()),
+      divergences_({*store_, shown_store(), *audit_, divergence_folder()}),
       resources_({shown_store(), gate_, *audit_, clock_}, options_.resource_limits),
       watches_(loop_, {shown_store(), fan_out_, gate_, clock_, pair_service()}, options_.watches),
       health_streams_(loop_, gate_, health_stream_options()),
