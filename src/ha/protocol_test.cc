@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Sync, FromEveryStartOrder,
                          testing::Values(StartOrder{Mode::Sync, "pb=", kP},
                                          StartOrder{Mode::Sync, "bp=", kP},
                                          StartOrder{Mode::Sync, "pPb=", kP},
-                                         StartOrder{Mode::Sync, "bBp=", kB}));
+                                         StartOrder{Mode::Sync, "bBp=", kP}));
 // A backup that was never in sync does not become active, whoever asks it.
 INSTANTIATE_TEST_SUITE_P(Witness, FromEveryStartOrder,
                          testing::Values(StartOrder{Mode::Witness, "pb=", kP},
@@ -125,8 +125,19 @@ TEST(Protocol, ATenureThatIsNotWantedAnyMoreIsStillPromised) {
   EXPECT_EQ(rig.at(kP).facts().promised, 3) << "so that the active half raises its epoch";
 }
 
+TEST(Protocol, ASyncHalfOnAnEmptyDiskClaimsNothingBeforeItHeardItsPeer) {
+  PairRig rig(Mode::Sync);
+  rig.start(kP);
+  EXPECT_EQ(rig.at(kP).on_client(false).outcome, Outcome::Redirect);
+  rig.start(kB);
+  rig.beat(kB);
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+}
+
 TEST(Protocol, ASyncHalfWritesNothingBeforeThePeerAcknowledged) {
   PairRig rig(Mode::Sync);
+  rig.disk(kP).promised = 1;
+  rig.disk(kP).head.epoch = 1;
   rig.start(kP);
   rig.vote(kP);
   ASSERT_EQ(rig.at(kP).state(), State::Active);
@@ -167,8 +178,8 @@ TEST(Protocol, APrimaryOnAnEmptyDiskThatWroteNothingGivesWayToABackupWithData) {
     PairRig rig(mode);
     rig.disk(kB) = {.promised = 1, .head = {.epoch = 1, .revision = 9}, .store_id = "b"};
     rig.start(kP);
-    rig.vote(kP);
-    ASSERT_EQ(rig.at(kP).state(), State::Active);
+    rig.run(kP, rig.at(kP).on_client(false).actions);
+    ASSERT_EQ(rig.at(kP).state() == State::Active, mode == Mode::BestEffort);
     rig.start(kB);
     rig.beat(kP);  // the backup follows
     rig.settle();
@@ -245,6 +256,19 @@ TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
   EXPECT_EQ(rig.at(kB).state(), State::Active);
   rig.beat(kB);
   EXPECT_EQ(rig.at(kP).state(), State::Passive);
+}
+
+TEST(Protocol, OfTwoActiveHalvesOneThatWroteNothingGivesWayToMoreHistory) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  rig.write(kP);
+  rig.start(kB);
+  rig.vote(kB);
+  ASSERT_GT(rig.at(kB).epoch(), rig.at(kP).epoch());
+  rig.settle();
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kB).head().revision, 2);
 }
 
 TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
@@ -332,6 +356,8 @@ TEST(Protocol, AHandOverToAPeerThatDiedIsTakenBack) {
 TEST(Protocol, AHandOverThatThePeerCannotTakeAnyMoreIsDecidedAnew) {
   PairRig rig(Mode::BestEffort);
   rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
   ASSERT_TRUE(rig.at(kP).switch_over().ok());
   rig.run(kP, rig.at(kP).on_quiet());
   ASSERT_EQ(rig.at(kP).facts().hands_over, 2);
