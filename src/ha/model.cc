@@ -9,7 +9,7 @@
 namespace holdfast::ha::model {
 
 std::string_view to_string(Bug bug) {
-  constexpr std::array<std::string_view, 15> kNames = {"None",
+  constexpr std::array<std::string_view, 14> kNames = {"None",
                                                        "OldEpochTaken",
                                                        "AckedBeforeDurable",
                                                        "AckedTooFar",
@@ -22,8 +22,7 @@ std::string_view to_string(Bug bug) {
                                                        "AppendedUnchecked",
                                                        "HistoryShortened",
                                                        "StoreIdReused",
-                                                       "RestartTrustsItIsAlone",
-                                                       "SyncWritesAlone"};
+                                                       "RestartTrustsItIsAlone"};
   return kNames.at(static_cast<size_t>(bug));
 }
 

@@ -32,7 +32,6 @@ enum class Bug : uint8_t {
   HistoryShortened,        // what was sent earlier replaces what was sent later
   StoreIdReused,           // an empty disk has the id of the one it replaces
   RestartTrustsItIsAlone,  // whoever resumes does not wait for its peer
-  SyncWritesAlone,         // in sync mode a half writes before the peer has agreed
 };
 std::string_view to_string(Bug bug);
 

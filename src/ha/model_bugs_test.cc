@@ -56,12 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
                             .writes = 3,
                             .crashes = 0,
                             .in_flight = 2,
-                            .bug = Bug::AppendedUnchecked},
-                    Options{.mode = Mode::Sync,
-                            .max_epoch = 5,
-                            .wipes = 1,
-                            .in_flight = 2,
-                            .bug = Bug::SyncWritesAlone}),
+                            .bug = Bug::AppendedUnchecked}),
     [](const testing::TestParamInfo<Options>& info) {
       return std::string(to_string(info.param.bug));
     });

@@ -117,9 +117,7 @@ class Space::Healing {
   const Node& node(Member half) const {
     return space_.nodes_[halves_.at(static_cast<size_t>(half))];
   }
-  bool may(Member half, Input input) const {
-    return may_happen(node(half), input, space_.options_);
-  }
+  bool may(Member half, Input input) const { return may_happen(node(half), input); }
 
   bool works(Member half) const {
     const Node& active = node(half);

@@ -71,6 +71,8 @@ class Reacting {
       case Input::SwitchOver:
         if (protocol().switch_over().ok()) perform(protocol().on_quiet());
         return;
+      case Input::Thaw:
+        return protocol().thaw();
       case Input::Deliver:
         return receive(*occasion_.message);
     }
@@ -198,7 +200,7 @@ class Reacting {
 
 }  // namespace
 
-bool may_happen(const Node& node, Input input, const Options& options) {
+bool may_happen(const Node& node, Input input) {
   const bool up = node.protocol.has_value();
   switch (input) {
     case Input::Start:
@@ -214,6 +216,8 @@ bool may_happen(const Node& node, Input input, const Options& options) {
     case Input::PeerLost:
     case Input::SwitchOver:
       return node.is_active();
+    case Input::Thaw:
+      return node.is_active() && node.protocol->frozen();
     case Input::Ship:
       return node.is_active() && node.heard;
     case Input::Silent:
@@ -222,7 +226,6 @@ bool may_happen(const Node& node, Input input, const Options& options) {
     case Input::TenureThenCrash:
       return !node.tenures.empty();
     case Input::Write:
-      if (options.bug == Bug::SyncWritesAlone) return node.is_active();
       return up && node.protocol->may_write();
   }
   return false;

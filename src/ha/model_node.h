@@ -22,6 +22,7 @@ enum class Input : uint8_t {
   Beat,  // sends one
   Ship,  // sends its history
   SwitchOver,
+  Thaw,  // the hand-over takes too long
   Deliver,
 };
 
@@ -32,7 +33,7 @@ struct Reaction {
 };
 
 // Whether this can happen to it at all.
-bool may_happen(const Node& node, Input input, const Options& options);
+bool may_happen(const Node& node, Input input);
 // `write`: of Write. `message`: of Deliver.
 struct Occasion {
   Input input = Input::Start;

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::array kMembers = {Member::Primary, Member::Backup};
 constexpr std::array kInputs = {
-    Input::Start,           Input::StartWiped, Input::Crash,     Input::Vote,  Input::PeerLost,
-    Input::Retry,           Input::Silent,     Input::Tenure,    Input::Write, Input::Beat,
-    Input::TenureThenCrash, Input::Ship,       Input::SwitchOver};
+    Input::Start,           Input::StartWiped, Input::Crash,      Input::Vote,  Input::PeerLost,
+    Input::Retry,           Input::Silent,     Input::Tenure,     Input::Write, Input::Beat,
+    Input::TenureThenCrash, Input::Ship,       Input::SwitchOver, Input::Thaw};
 
 }  // namespace
 
@@ -35,7 +35,7 @@ State Space::steady() {
   Space calm(quiet);
   State state = calm.initial();
   const auto step = [&](Member half, Input input) {
-    if (!may_happen(calm.node(state, half), input, quiet)) return;
+    if (!may_happen(calm.node(state, half), input)) return;
     if (const auto next = calm.after(state, half, input, 0)) state = *next;
     for (int i = 0; i < 12 && state.messages.front() != kNone; ++i) {
       const uint32_t id = state.messages.front();
@@ -196,7 +196,7 @@ bool Space::spend(Ledger& ledger, Input input) const {
 void Space::for_each_input(const State& state, Member half,
                            const std::function<void(const Move&, const State&)>& visit) {
   for (const Input input : kInputs) {
-    if (!may_happen(node(state, half), input, options_)) continue;
+    if (!may_happen(node(state, half), input)) continue;
     if (input == Input::StartWiped && !has_copy(state, other(half))) continue;
     Ledger ledger = ledgers_[state.ledger];
     const uint32_t write = input == Input::Write ? ledger.writes : 0;

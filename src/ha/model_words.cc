@@ -9,7 +9,7 @@ namespace holdfast::ha::model {
 namespace {
 
 std::string_view in_words(Input input) {
-  constexpr std::array<std::string_view, 14> kWords = {
+  constexpr std::array<std::string_view, 15> kWords = {
       "starts",
       "starts with an empty disk",
       "crashes",
@@ -23,6 +23,7 @@ std::string_view in_words(Input input) {
       "sends a beat",
       "sends its history",
       "is asked to hand over",
+      "gives up handing over",
       "receives"};
   return kWords.at(static_cast<size_t>(input));
 }

@@ -109,8 +109,7 @@ Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
   peer_promised_ = facts.promised;
   // It took what we handed over, or will not take it any more.
   if (facts.promised >= hands_over_) hands_over_ = 0;
-  if (facts.state == State::Active)
-    wants_claim_ = false;  // it is there: whoever wished it is served
+  if (facts.state == State::Active) wants_claim_ = false;  // whoever wished it is served
   Actions actions = on_record_of_peer(facts);
   if (!actions.empty()) return actions;
   return on_outcome(decide({.me = me_,
@@ -125,7 +124,9 @@ Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
 Actions Protocol::on_record_of_peer(const PeerFacts& facts) {
   if (!with_witness()) {
     const bool ours = facts.hands_over > promised_ && active_in(facts.hands_over) == me_;
-    if (!ours || state_ == State::Active || beginning_ || is_empty()) return {};
+    // A disk that lost everything is not the one that was handed over to.
+    const bool lost = is_empty() && facts.head.epoch != 0;
+    if (!ours || state_ == State::Active || beginning_ || lost) return {};
     return begin(facts.hands_over, required_by_mode());
   }
   if (facts.record.epoch <= record_.epoch || state_ == State::Active) return {};

@@ -69,6 +69,8 @@ TEST(Protocol, ABackupThatTookOverStaysActiveWhenThePrimaryReturns) {
   for (const Mode mode : {Mode::BestEffort, Mode::Sync, Mode::Witness}) {
     PairRig rig(mode);
     rig.steady();
+    rig.write(kP);
+    ASSERT_TRUE(rig.ship(kP).ok());
     rig.crash(kP);
     rig.vote(kB);
     ASSERT_EQ(rig.at(kB).state(), State::Active) << to_string(mode);
@@ -136,8 +138,7 @@ TEST(Protocol, ASyncHalfOnAnEmptyDiskClaimsNothingBeforeItHeardItsPeer) {
 
 TEST(Protocol, ASyncHalfWritesNothingBeforeThePeerAcknowledged) {
   PairRig rig(Mode::Sync);
-  rig.disk(kP).promised = 1;
-  rig.disk(kP).head.epoch = 1;
+  rig.disk(kP) = {.promised = 1, .head = {.epoch = 1, .revision = 1}, .store_id = "p"};
   rig.start(kP);
   rig.vote(kP);
   ASSERT_EQ(rig.at(kP).state(), State::Active);
@@ -205,6 +206,7 @@ TEST(Protocol, AnActiveHalfThatWroteDoesNotGiveWay) {
 TEST(Protocol, AnOldEpochIsNotTaken) {
   PairRig rig(Mode::Sync);
   rig.steady();
+  rig.write(kP);
   ASSERT_TRUE(rig.ship(kP).ok());
   rig.crash(kP);
   rig.vote(kB);
@@ -274,6 +276,8 @@ TEST(Protocol, OfTwoActiveHalvesOneThatWroteNothingGivesWayToMoreHistory) {
 TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
   PairRig rig(Mode::Sync);
   rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
   rig.vote(kB);  // the link was cut for a while
   ASSERT_EQ(rig.at(kB).state(), State::Active);
   EXPECT_TRUE(rig.ship(kB).ok());
@@ -283,9 +287,11 @@ TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
 TEST(Protocol, TwoSyncHalvesThatAreBothActiveAcknowledgeNothing) {
   PairRig rig(Mode::Sync);
   rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
   rig.vote(kB);
   rig.write(kP);
-  EXPECT_EQ(rig.at(kP).acknowledged(), 1);
+  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
   EXPECT_FALSE(rig.at(kB).may_write());
   EXPECT_EQ(code_of(rig.ship(kP)), "HF4103");
 }
