@@ -9,6 +9,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -31,6 +32,8 @@ class HealthStreams {
 
   struct Options {
     size_t max_streams = 100'000;  // more are refused with kResourceExhausted
+    // Somebody opened a watch; may be empty.
+    std::function<void()> on_watch = {};
   };
 
   HealthStreams(const asio::any_io_executor& loop, Gate& gate, Options options);
