@@ -71,12 +71,23 @@ TEST(Certificate, OfServersServesAndOfOthersOnlyCalls) {
     const std::string text = shown(issue(key, spec_of(role), request()).value());
     EXPECT_THAT(text, testing::HasSubstr("TLS Web Server Authentication, TLS Web Client"));
   }
-  for (const Role role : {Role::Agent, Role::Witness, Role::User}) {
+  const std::string text = shown(issue(key, spec_of(Role::User), request()).value());
+  EXPECT_THAT(text, testing::HasSubstr("TLS Web Client Authentication"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("TLS Web Server")));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("DNS:")));
+}
+
+TEST(Certificate, OfAnAgentOrAWitnessServesAsAWitnessAndAsNothingElse) {
+  const SigningKey key = authority();
+  for (const Role role : {Role::Agent, Role::Witness}) {
     const std::string text = shown(issue(key, spec_of(role), request()).value());
-    EXPECT_THAT(text, testing::HasSubstr("TLS Web Client Authentication"));
-    EXPECT_THAT(text, testing::Not(testing::HasSubstr("TLS Web Server")));
-    EXPECT_THAT(text, testing::Not(testing::HasSubstr("DNS:")));
+    EXPECT_THAT(text, testing::HasSubstr(", DNS:witness.holdfast\n"));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("controller.holdfast")));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("proxy.holdfast")));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("IP Address")));
   }
+  const std::string controller = shown(issue(key, spec_of(Role::Controller), request()).value());
+  EXPECT_THAT(controller, testing::Not(testing::HasSubstr("witness.holdfast")));
 }
 
 TEST(Certificate, HasWhatVerifiersAskFor) {
