@@ -66,7 +66,7 @@ void PairClient::stop() {
 
 void PairClient::work() {
   while (running_) {
-    const std::string key = fmt::format("r{}", rng_.below(options_.registers));
+    const std::string key = register_name(rng_.below(options_.registers));
     const uint64_t dice = rng_.below(uint64_t{20});
     if (dice < 9) read(key);
     if (dice >= 9 && dice < 16) write(key);
@@ -77,7 +77,11 @@ void PairClient::work() {
 }
 
 void PairClient::read_all() {
-  for (size_t i = 0; i < options_.registers; ++i) read(fmt::format("r{}", i));
+  for (size_t i = 0; i < options_.registers; ++i) read(register_name(i));
+}
+
+std::string PairClient::register_name(size_t number) const {
+  return fmt::format("{}r{}", options_.prefix, number);
 }
 
 PairClient::Found PairClient::read(const std::string& key) {
@@ -148,8 +152,11 @@ void PairClient::note(RegisterCall call, const Status& status, uint64_t epoch) {
     history_.add(EpochSighting{
         .half = options_.half, .epoch = epoch, .called = call.called, .returned = call.returned});
   }
-  good ? ++succeeded_ : ++failed_;
-  if (!good && status.code() != absl::StatusCode::kAborted) {
+  if (good) ++succeeded_;
+  const bool lost_a_race =
+      status.code() == absl::StatusCode::kAborted || status.code() == absl::StatusCode::kNotFound;
+  if (!good && !lost_a_race) {
+    ++failed_;
     const std::lock_guard lock(mutex_);
     last_failure_ = status.ToString();
   }

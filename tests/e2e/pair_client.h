@@ -19,6 +19,7 @@ struct PairClientOptions {
   std::string name{};
   std::string half{};  // that it asks; empty: whichever serves
   size_t registers = 10;
+  std::string prefix{};  // of their names
   Duration pause = std::chrono::milliseconds(10);
   uint64_t seed = 1;
 };
@@ -35,7 +36,7 @@ class PairClient {
   void finish() { running_ = false; }  // does not wait
   void stop();                         // does
   size_t succeeded() const { return succeeded_; }
-  size_t failed() const { return failed_; }
+  size_t failed() const { return failed_; }  // who lost a race did not
   std::string last_failure() const;
 
   // Reads every register once. Requires: stopped.
@@ -52,6 +53,7 @@ class PairClient {
   void write(const std::string& key);
   void replace(const std::string& key);
   void remove(const std::string& key);
+  std::string register_name(size_t number) const;
   std::string next_value();
   std::string request_id();
   RegisterCall begin(const std::string& key, Act act) const;

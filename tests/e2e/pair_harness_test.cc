@@ -66,8 +66,8 @@ class Crowd {
   }
   bool goes_on(size_t writes) {
     const size_t before = history_.acknowledged_writes();
-    const bool goes = eventually(
-        [&] { return history_.acknowledged_writes() >= before + writes; }, 20s);
+    const bool goes =
+        eventually([&] { return history_.acknowledged_writes() >= before + writes; }, 20s);
     if (!goes) ADD_FAILURE() << clients_.front()->last_failure();
     return goes;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -47,7 +48,8 @@ std::string network_of(pid_t pid) {
 Status leave_network() {
   if (::geteuid() != 0) return absl::PermissionDeniedError("namespaces of networks need root");
   HF_CHECK(own_threads() == 1, "a process leaves its network before it has threads");
-  if (::unshare(CLONE_NEWNET) != 0) {
+  if (::unshare(CLONE_NEWNET | CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return absl::ErrnoToStatus(errno, "this process gets no network of its own");
   }
   return run({"ip", "link", "set", "lo", "up"});

@@ -20,8 +20,9 @@
 
 namespace holdfast::test {
 
-// This process gets a network of its own, with loopback. The same again does nothing. Requires: no
-// thread was started yet, or it is done already. Otherwise why it cannot be, for GTEST_SKIP().
+// This process gets a network of its own, with loopback, and mounts that nobody else sees. The same
+// again does nothing. Requires: no thread was started yet, or it is done already. Otherwise why it
+// cannot be, for GTEST_SKIP().
 Status enter_own_network();
 
 class OwnNetwork {
