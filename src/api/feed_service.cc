@@ -34,6 +34,8 @@ Result<std::optional<events::Event>> to_event(const store::Change& change) {
 asio::awaitable<void> FeedService::run() {
   Backoff backoff({.first = std::chrono::milliseconds(100), .cap = std::chrono::seconds(5)}, 1);
   while (!stopped_) {
+    const bool ready = !options_.until_ready || co_await options_.until_ready();
+    if (!ready || stopped_) break;
     const Status status = co_await follow();
     if (fan_out_.initialised()) {
       backoff.reset();

@@ -23,6 +23,8 @@ class FeedService {
 
   struct Options {
     store::Revision resumable_revisions = 4'096;  // read anew when the feed starts
+    // Waits until the store may be read; false: never mind. Empty: it may.
+    std::function<asio::awaitable<bool>()> until_ready = {};
   };
 
   FeedService(store::Store& store, events::FanOut& fan_out, const Clock& clock, Wake wake,
@@ -31,7 +33,7 @@ class FeedService {
         fan_out_(fan_out),
         clock_(clock),
         wake_(std::move(wake)),
-        options_(options) {}
+        options_(std::move(options)) {}
 
   // Until cancelled.
   asio::awaitable<void> run();

@@ -1,7 +1,9 @@
 #include "api/grpc_call.h"
 
+#include "api/pair_metadata.h"
 #include "base/log.h"
 #include "base/reason.h"
+#include "ha/pair_service.h"
 
 namespace holdfast::api {
 namespace {
@@ -22,8 +24,12 @@ std::string source_of(const std::string& peer) {
 }  // namespace
 
 Presented CallRoom::describe(const grpc::CallbackServerContext& context) const {
-  if (local_) return {.chain_pem = "", .source = "unix", .local = true};
+  const uint64_t epoch = options_.pair == nullptr ? 0 : known_epoch(context);
+  if (options_.local) {
+    return {.chain_pem = "", .source = "unix", .local = true, .known_epoch = epoch};
+  }
   Presented presented{.chain_pem = "", .source = source_of(context.peer())};
+  presented.known_epoch = epoch;
   const auto pem = context.auth_context()->FindPropertyValues("x509_pem_cert");
   if (!pem.empty()) presented.chain_pem = {pem.front().data(), pem.front().size()};
   return presented;
@@ -31,7 +37,7 @@ Presented CallRoom::describe(const grpc::CallbackServerContext& context) const {
 
 Result<Caller> CallRoom::admit(const Presented& presented, const CallKind& kind) {
   stats_.calls += 1;
-  if (running_.size() >= max_running_) {
+  if (running_.size() >= options_.max_running) {
     stats_.refused_when_full += 1;
     return absl::ResourceExhaustedError("too many calls at once");
   }
@@ -40,13 +46,37 @@ Result<Caller> CallRoom::admit(const Presented& presented, const CallKind& kind)
   return caller;
 }
 
+CallRoom::Arrival CallRoom::arrival_of(const Presented& presented, const Caller& caller,
+                                       const CallKind& kind) {
+  return {.known_epoch = presented.known_epoch,
+          .somebody = caller.identity.role != identity::Role::Nobody,
+          .served_by = kind.served_by};
+}
+
+asio::awaitable<Status> CallRoom::pass(Arrival arrival) {
+  if (arrival.served_by == ServedBy::EitherAsAVote && arrival.somebody) options_.pair->vote();
+  if (arrival.served_by == ServedBy::FirstOfAll) options_.pair->begin_first();
+  const bool gated =
+      arrival.served_by == ServedBy::Active || arrival.served_by == ServedBy::FirstOfAll;
+  if (!gated) co_return absl::OkStatus();
+  CO_TRY_OK(options_.pair->check_epoch(arrival.known_epoch));
+  const ha::Passage passage = co_await options_.pair->enter(arrival.somebody);
+  co_return passage.status;
+}
+
+void CallRoom::finish_in_pair(const Open& open, const Status& status) {
+  add_pair_metadata(*options_.pair, status, *open.context);
+  open.reactor->Finish(rpc::to_grpc(status));
+}
+
 // A failure of ours; the same one again and again is one line.
 void CallRoom::note_failure(const Status& status) {
   const bool ours = absl::IsUnavailable(status) || absl::IsDataLoss(status) ||
                     absl::IsResourceExhausted(status) || absl::IsInternal(status) ||
                     absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
-  // HF5nnn is what a caller did wrong, however often.
-  const bool theirs = split_reason(status).code.starts_with("HF5");
+  // HF5nnn is what a caller did wrong, however often; HF4nnn sends it elsewhere.
+  const std::string_view code = split_reason(status).code;
+  const bool theirs = code.starts_with("HF5") || code.starts_with("HF4");
   if (!ours || theirs || last_failure_ == status) return;
   last_failure_ = status;
   log::error("a call failed", {{"why", status.ToString()}});

@@ -8,6 +8,7 @@
 #include "holdfast/v1/api.grpc.pb.h"
 #include "holdfast/v1/identity.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
+#include "holdfast/v1/pair.grpc.pb.h"
 
 namespace holdfast::api {
 namespace {
@@ -62,7 +63,7 @@ class IdentityFront final : public v1::Identity::CallbackService {
 
   ServerUnaryReactor* Init(CallbackServerContext* context, const v1::InitRequest* request,
                            v1::Authority* response) override {
-    return room_.handler(service_, &IdentityService::init, {.verb = "init", .call = Call::Init})(
+    return room_.handler(service_, &IdentityService::init, {.verb = "init", .call = Call::Init, .served_by = ServedBy::FirstOfAll})(
         context, request, response);
   }
   ServerUnaryReactor* GetAuthority(CallbackServerContext* context,
@@ -151,7 +152,9 @@ class DiscoveryFront final : public v1::ServiceConfigDiscovery::CallbackService 
                                        const v1::GetServiceConfigRequest* request,
                                        v1::GetServiceConfigResponse* response) override {
     return room_.handler(service_, &NodeService::get_service_config,
-                         {.verb = "service-config", .call = Call::ServiceConfig})(context, request,
+                         {.verb = "service-config",
+                          .call = Call::ServiceConfig,
+                          .served_by = ServedBy::EitherAsAVote})(context, request,
                                                                                   response);
   }
 
@@ -167,7 +170,7 @@ class StatusFront final : public v1::Status::CallbackService {
   ServerUnaryReactor* GetStatus(CallbackServerContext* context, const v1::GetStatusRequest* request,
                                 v1::GetStatusResponse* response) override {
     return room_.handler(service_, &NodeService::get_status,
-                         {.verb = "status", .call = Call::Status})(context, request, response);
+                         {.verb = "status", .call = Call::Status, .served_by = ServedBy::Either})(context, request, response);
   }
 
  private:
@@ -182,7 +185,7 @@ class EventsFront final : public v1::Events::WithRawCallbackMethod_Watch<v1::Eve
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request) override {
-    return watches_.open(room_.describe(*context), request);
+    return watches_.open(room_.describe(*context), *context, request);
   }
 
  private:
@@ -196,7 +199,7 @@ class HealthFront final : public grpc::health::v1::Health::CallbackService {
 
   ServerUnaryReactor* Check(CallbackServerContext* context, const HealthStreams::Request* request,
                             HealthStreams::Response* response) override {
-    return room_.handler(service_, &HealthStreams::check, {.verb = "health", .call = Call::Health})(
+    return room_.handler(service_, &HealthStreams::check, {.verb = "health", .call = Call::Health, .served_by = ServedBy::EitherAsAVote})(
         context, request, response);
   }
   HealthStreams::Reactor* Watch(CallbackServerContext* context,
@@ -268,13 +271,18 @@ std::vector<std::unique_ptr<grpc::Service>> make_fronts(CallRoom& room,
   fronts.push_back(std::make_unique<DiscoveryFront>(room, services.nodes));
   fronts.push_back(std::make_unique<StatusFront>(room, services.nodes));
   fronts.push_back(std::make_unique<HealthFront>(room, services.health));
-  fronts.push_back(std::make_unique<ReflectionFront>(
-      room, std::vector<std::string>{
-                v1::Resources::service_full_name(), v1::Events::service_full_name(),
-                v1::Identity::service_full_name(), v1::Presence::service_full_name(),
-                v1::ServiceConfigDiscovery::service_full_name(), v1::Status::service_full_name(),
-                grpc::health::v1::Health::service_full_name(),
-                grpc::reflection::v1alpha::ServerReflection::service_full_name()}));
+  fronts.push_back(make_pair_control_front(room, services.pair_control));
+  std::vector<std::string> names = {
+      v1::Resources::service_full_name(), v1::Events::service_full_name(),
+      v1::Identity::service_full_name(), v1::Presence::service_full_name(),
+      v1::ServiceConfigDiscovery::service_full_name(), v1::Status::service_full_name(),
+      v1::PairControl::service_full_name(), grpc::health::v1::Health::service_full_name(),
+      grpc::reflection::v1alpha::ServerReflection::service_full_name()};
+  if (services.pair) {
+    fronts.push_back(make_pair_front(room, *services.pair, services.own_name));
+    names.emplace_back(v1::Pair::service_full_name());
+  }
+  fronts.push_back(std::make_unique<ReflectionFront>(room, std::move(names)));
   return fronts;
 }
 

@@ -5,12 +5,16 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "api/grpc_call.h"
 #include "api/health_streams.h"
 #include "api/identity_service.h"
 #include "api/node_service.h"
+#include "api/pair_control_service.h"
+#include "api/pair_fronts.h"
 #include "api/resource_service.h"
 #include "api/watch_streams.h"
 
@@ -24,6 +28,9 @@ struct GrpcServices {
   IdentityService& identity;
   NodeService& nodes;
   HealthStreams& health;
+  PairControlService& pair_control;
+  std::optional<PairParts> pair{};  // none: this controller is not one of a pair
+  std::string own_name{};
 };
 
 std::vector<std::unique_ptr<grpc::Service>> make_fronts(CallRoom& room,

@@ -62,12 +62,15 @@ std::shared_ptr<grpc::ServerCredentials> credentials(const std::string& identity
 
 }  // namespace
 
-GrpcServer::GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions options,
-                       const GrpcServices& services)
+GrpcServer::GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions options, Gate& gate,
+                       const MakeFronts& make)
     : loop_(loop),
       options_(std::move(options)),
-      room_(loop, services.gate, options_.max_calls_in_flight, options_.identity_file.empty()),
-      fronts_(make_fronts(room_, services)),
+      room_(loop, gate,
+            {.max_running = options_.max_calls_in_flight,
+             .local = options_.identity_file.empty(),
+             .pair = options_.pair}),
+      fronts_(make(room_)),
       handshakes_(std::make_shared<std::atomic<uint64_t>>(0)),
       listener_(loop, options_.max_connections, [this](int socket) {
         grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
@@ -80,7 +83,14 @@ GrpcServer::~GrpcServer() = default;
 Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const asio::any_io_executor& loop,
                                                       GrpcServerOptions options,
                                                       const GrpcServices& services) {
-  std::unique_ptr<GrpcServer> server(new GrpcServer(loop, std::move(options), services));
+  return start(loop, std::move(options), services.gate,
+               [&services](CallRoom& room) { return make_fronts(room, services); });
+}
+
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const asio::any_io_executor& loop,
+                                                      GrpcServerOptions options, Gate& gate,
+                                                      const MakeFronts& make) {
+  std::unique_ptr<GrpcServer> server(new GrpcServer(loop, std::move(options), gate, make));
   TRY_OK(server->listen());
   return server;
 }

@@ -8,6 +8,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct GrpcServerOptions {
   size_t max_connections = 8'192;  // with TLS; further ones are closed as they come
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration idle_timeout = std::chrono::minutes(5);  // of a connection without a call
+  ha::PairService* pair = nullptr;  // whose half this server is; null: none
 };
 
 class GrpcServer {
@@ -43,6 +45,11 @@ class GrpcServer {
   static Result<std::unique_ptr<GrpcServer>> start(const asio::any_io_executor& loop,
                                                    GrpcServerOptions options,
                                                    const GrpcServices& services);
+  // The same with services of one's own.
+  using MakeFronts = std::function<std::vector<std::unique_ptr<grpc::Service>>(CallRoom&)>;
+  static Result<std::unique_ptr<GrpcServer>> start(const asio::any_io_executor& loop,
+                                                   GrpcServerOptions options, Gate& gate,
+                                                   const MakeFronts& make);
   ~GrpcServer();
 
   // The TCP ports bound, in the order of `listen`; none of a unix socket.
@@ -57,8 +64,8 @@ class GrpcServer {
   asio::awaitable<void> stop();
 
  private:
-  GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions options,
-             const GrpcServices& services);
+  GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions options, Gate& gate,
+             const MakeFronts& make);
   Status listen();
 
   asio::any_io_executor loop_;

@@ -47,7 +47,7 @@ class HealthStreams::Stream final : public HealthStreams::Reactor {
 };
 
 HealthStreams::HealthStreams(const asio::any_io_executor& loop, Gate& gate, Options options)
-    : loop_(loop), gate_(gate), options_(options) {}
+    : loop_(loop), gate_(gate), options_(std::move(options)) {}
 
 HealthStreams::~HealthStreams() {
   HF_CHECK(streams_.empty(), "streams end before their owner");
@@ -81,6 +81,7 @@ void HealthStreams::start(std::unique_ptr<Stream> owned) {
                      TRY(const Caller now, gate_.identify(stream.presented));
                      return gate_.allow(now, identity::Call::Health);
                    }};
+  if (options_.on_watch) options_.on_watch();
   pump(stream);
 }
 

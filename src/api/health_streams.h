@@ -8,6 +8,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -27,6 +28,8 @@ class HealthStreams {
 
   struct Options {
     size_t max_streams = 100'000;  // more are refused with kResourceExhausted
+    // Somebody opened a watch; may be empty.
+    std::function<void()> on_watch = {};
   };
 
   HealthStreams(const asio::any_io_executor& loop, Gate& gate, Options options);

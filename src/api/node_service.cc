@@ -106,6 +106,7 @@ v1::GetStatusResponse NodeService::status() const {
   add_count("proxy", parts_.presence.counts(NodeKind::Proxy), status);
   add_count("agent", parts_.presence.counts(NodeKind::Agent), status);
   status.set_watchers(parts_.fan_out.watcher_count());
+  if (options_.describe_pair) options_.describe_pair(status);
   const Result<v1::CertAuthority> authority = parts_.authority.authority();
   if (!authority.ok()) return status;
   status.set_cluster(authority->cluster());

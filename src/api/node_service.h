@@ -24,6 +24,8 @@ struct NodeServiceOptions {
   std::string store;  // "sqlite", "etcd" or "memory"
   WallTime started;
   v1::ServiceConfig service_config;
+  // Of a controller that is one of a pair: which half it is now. May be empty.
+  std::function<void(v1::GetStatusResponse&)> describe_pair = {};
 };
 
 class NodeService {

@@ -19,6 +19,11 @@ asio::awaitable<void> PresenceService::tick() {
     const bool slept = co_await net::pause(options_.tick);
     if (!slept || stopped_) co_return;
     const Time now = clock_.now();
+    // Whoever does not hear announcements does not know who is silent.
+    if (hooks_.is_active && !hooks_.is_active()) {
+      cut_off_ = true;
+      continue;
+    }
     if (cut_off_) table_.grant_grace(now);
     cut_off_ = false;
     // Also while marks are being written: a tick that is late means that this process was away.

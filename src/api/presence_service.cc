@@ -34,7 +34,8 @@ PresenceService::PresenceService(const asio::any_io_executor& loop, store::Store
       batches_(options.batches),
       tasks_(loop) {
   for (const NodeKind kind : kNodeKindList) {
-    follows_.emplace_back(store_, resource::kind_prefix(resource_kind(kind)), follow_kind(kind),
+    store::Store& followed = hooks_.followed == nullptr ? store_ : *hooks_.followed;
+    follows_.emplace_back(followed, resource::kind_prefix(resource_kind(kind)), follow_kind(kind),
                           options_.follow);
   }
 }

@@ -75,6 +75,10 @@ struct PresenceHooks {
   std::function<void(const v1::AnnounceRequest&, v1::AnnounceResponse&)> fill_response = {};
   // After each write, on the loop: whether the store took it in time.
   std::function<void(const Status&)> on_write = {};
+  // Whether this controller is the one that says who is offline. Empty: it is.
+  std::function<bool()> is_active = {};
+  // Where announcements are read; null: where they are written.
+  store::Store* followed = nullptr;
 };
 
 class PresenceService {

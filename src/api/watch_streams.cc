@@ -5,16 +5,30 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <array>
+#include <string>
 
+#include "api/pair_metadata.h"
 #include "api/watch_access.h"
 #include "base/check.h"
+#include "ha/pair_service.h"
 #include "rpc/status.h"
 
 namespace holdfast::api {
 namespace {
 
-// A slice that keeps the shared message alive for as long as gRPC needs its bytes.
-grpc::ByteBuffer to_buffer(const std::shared_ptr<const events::Message>& message) {
+// Field 2 of WatchResponse as protobuf writes it: appended to a message it is part of it.
+grpc::Slice epoch_field(uint64_t epoch) {
+  std::string bytes(1, static_cast<char>(v1::WatchResponse::kEpochFieldNumber << 3));
+  for (; epoch >= 0x80; epoch >>= 7) bytes += static_cast<char>((epoch & 0x7f) | 0x80);
+  bytes += static_cast<char>(epoch);
+  return grpc::Slice(bytes);
+}
+
+// A slice that keeps the shared message alive for as long as gRPC needs its bytes, and the epoch of
+// a pair behind it.
+grpc::ByteBuffer to_buffer(const std::shared_ptr<const events::Message>& message,
+                           const ha::PairService* pair) {
   auto* keep = new std::shared_ptr<const events::Message>(message);
   const auto release = [](void* kept) {
     delete static_cast<std::shared_ptr<const events::Message>*>(kept);
@@ -22,7 +36,9 @@ grpc::ByteBuffer to_buffer(const std::shared_ptr<const events::Message>& message
   // gRPC does not write through this pointer.
   const grpc::Slice slice(const_cast<char*>(message->bytes.data()), message->bytes.size(), release,
                           keep);
-  return grpc::ByteBuffer(&slice, 1);
+  if (pair == nullptr) return grpc::ByteBuffer(&slice, 1);
+  const std::array<grpc::Slice, 2> both = {slice, epoch_field(pair->epoch())};
+  return grpc::ByteBuffer(both.data(), both.size());
 }
 
 Result<events::WatchRequest> parse(const grpc::ByteBuffer& bytes,
@@ -41,8 +57,11 @@ Result<events::WatchRequest> parse(const grpc::ByteBuffer& bytes,
 // gRPC is done with the stream.
 class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  Stream(WatchStreams& owner, Presented from)
-      : admitted{.presented = std::move(from)}, owner_(owner), guard_(owner.loop_) {}
+  Stream(WatchStreams& owner, Presented from, grpc::CallbackServerContext& call)
+      : context(call),
+        admitted{.presented = std::move(from)},
+        owner_(owner),
+        guard_(owner.loop_) {}
 
   void OnWriteDone(bool ok) override {
     asio::post(owner_.loop_, [this, ok] { owner_.on_write_done(*this, ok); });
@@ -54,6 +73,7 @@ class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuf
     asio::post(owner_.loop_, [this] { owner_.forget(*this); });
   }
 
+  grpc::CallbackServerContext& context;
   events::WatcherId watcher = 0;  // 0: none
   bool due = false;               // stands in due_
   bool starting = false;          // a coroutine will add it; not finished before that
@@ -76,6 +96,7 @@ WatchStreams::WatchStreams(const asio::any_io_executor& loop, Parts parts,
       fan_out_(parts.fan_out),
       gate_(parts.gate),
       clock_(parts.clock),
+      pair_(parts.pair),
       options_(options),
       pace_(options.pace),
       next_round_(loop),
@@ -86,8 +107,9 @@ WatchStreams::~WatchStreams() {
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchStreams::open(Presented presented,
+                                                               grpc::CallbackServerContext& context,
                                                                const grpc::ByteBuffer* request) {
-  auto stream = std::make_unique<Stream>(*this, std::move(presented));
+  auto stream = std::make_unique<Stream>(*this, std::move(presented), context);
   Stream* raw = stream.get();
   asio::post(loop_, [this, stream = std::move(stream),
                      parsed = parse(*request, options_.limits)]() mutable {
@@ -110,10 +132,27 @@ void WatchStreams::start(std::unique_ptr<Stream> owned, const Result<events::Wat
   stream.lawful = {.expires = expiry_of(*caller), .still_allowed = [this, &stream] {
                      return still_allowed(gate_, stream.admitted);
                    }};
-  // A client may know of a revision before its event comes by here.
-  if (request->after_revision <= fan_out_.latest()) return add(stream, *request);
+  if (pair_ == nullptr) return begin(stream, *request);
   stream.starting = true;
-  starting_.spawn(add_at_latest(stream, *request));
+  starting_.spawn(begin_in_pair(stream, *request));
+}
+
+asio::awaitable<void> WatchStreams::begin_in_pair(Stream& stream, events::WatchRequest request) {
+  Status may = pair_->check_epoch(stream.admitted.presented.known_epoch);
+  // Nobody may watch without being somebody.
+  if (may.ok()) may = (co_await pair_->enter(true)).status;
+  stream.starting = false;
+  if (shut_down_) may = absl::UnavailableError("the controller is stopping");
+  add_epoch(*pair_, stream.context);
+  if (!may.ok()) co_return finish(stream, may);
+  begin(stream, request);
+}
+
+void WatchStreams::begin(Stream& stream, const events::WatchRequest& request) {
+  // A client may know of a revision before its event comes by here.
+  if (request.after_revision <= fan_out_.latest()) return add(stream, request);
+  stream.starting = true;
+  starting_.spawn(add_at_latest(stream, request));
 }
 
 asio::awaitable<void> WatchStreams::add_at_latest(Stream& stream, events::WatchRequest request) {
@@ -165,7 +204,7 @@ void WatchStreams::pump(Stream& stream) {
   if (const auto* closed = std::get_if<events::Closed>(&taken)) return finish(stream, closed->why);
   const auto* message = std::get_if<std::shared_ptr<const events::Message>>(&taken);
   if (message == nullptr) return;
-  stream.buffer = to_buffer(*message);
+  stream.buffer = to_buffer(*message, pair_);
   stream.writing = true;
   stream.StartWrite(&stream.buffer);
 }
@@ -196,7 +235,12 @@ void WatchStreams::finish(Stream& stream, const Status& status) {
     by_watcher_.erase(stream.watcher);
     fan_out_.remove(stream.watcher);
   }
+  if (pair_ != nullptr) add_refusal(*pair_, status, stream.context);
   stream.Finish(rpc::to_grpc(status));
+}
+
+void WatchStreams::end_all(const Status& why) {
+  for (const auto& [stream, owned] : streams_) finish(*stream, why);
 }
 
 void WatchStreams::end_unlawful() {

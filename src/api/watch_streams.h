@@ -26,6 +26,10 @@
 #include "net/task_group.h"
 #include "store/store.h"
 
+namespace holdfast::ha {
+class PairService;
+}
+
 namespace holdfast::api {
 
 namespace asio = boost::asio;
@@ -43,6 +47,7 @@ class WatchStreams {
     events::FanOut& fan_out;
     Gate& gate;
     const Clock& clock;
+    ha::PairService* pair = nullptr;  // null: this controller is not one of a pair
   };
   WatchStreams(const asio::any_io_executor& loop, Parts parts, WatchStreamsOptions options);
   // Requires: the server was shut down and the loop ran dry since.
@@ -50,6 +55,7 @@ class WatchStreams {
 
   // Called by gRPC, on any thread.
   grpc::ServerWriteReactor<grpc::ByteBuffer>* open(Presented presented,
+                                                   grpc::CallbackServerContext& context,
                                                    const grpc::ByteBuffer* request);
 
   // Lets these watchers take what is due to them.
@@ -57,6 +63,8 @@ class WatchStreams {
   // Ends the streams of callers who may no longer see what they see: the certificate has expired,
   // or a permission was taken from them.
   void end_unlawful();
+  // Ends every stream that runs.
+  void end_all(const Status& why);
   // Ends every stream and refuses new ones.
   asio::awaitable<void> shut_down();
   size_t size() const { return streams_.size(); }
@@ -64,6 +72,8 @@ class WatchStreams {
  private:
   class Stream;
   void start(std::unique_ptr<Stream> stream, const Result<events::WatchRequest>& asked);
+  void begin(Stream& stream, const events::WatchRequest& request);
+  asio::awaitable<void> begin_in_pair(Stream& stream, events::WatchRequest request);
   asio::awaitable<void> add_at_latest(Stream& stream, events::WatchRequest request);
   void add(Stream& stream, const events::WatchRequest& request);
   void make_due(Stream& stream);
@@ -79,6 +89,7 @@ class WatchStreams {
   events::FanOut& fan_out_;
   Gate& gate_;
   const Clock& clock_;
+  ha::PairService* pair_;
   WatchStreamsOptions options_;
   events::Pace pace_;
   asio::steady_timer next_round_;

@@ -91,32 +91,38 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       health_(options_.health),
       fan_out_(options_.fan_out, api::every_kind()),
       gate_(clock_, *audit_, options_.gate),
-      resources_({*store_, gate_, *audit_, clock_}, options_.resource_limits),
-      watches_(loop_, {*store_, fan_out_, gate_, clock_}, options_.watches),
-      health_streams_(loop_, gate_, {}),
-      feed_(*store_, fan_out_, clock_,
+      pair_(make_pair()),
+      pair_control_(*audit_, pair_service()),
+      resources_({shown_store(), gate_, *audit_, clock_}, options_.resource_limits),
+      watches_(loop_, {shown_store(), fan_out_, gate_, clock_, pair_service()}, options_.watches),
+      health_streams_(loop_, gate_, health_stream_options()),
+      feed_(shown_store(), fan_out_, clock_,
             [this](const auto& ids) {
               watches_.wake(ids);
               web_.wake(ids);
+              if (!fed_) report_feed();
             },
-            {}),
+            feed_options()),
       authority_(gate_, clock_,
                  {.controller_name = options_.name,
                   .zone = options_.zone,
                   .hosts = options_.hosts,
                   .node_certificate_ttl = options_.identity.node_certificate_ttl},
                  [this](const auto& certificate) { on_certificate(certificate); }),
-      identity_({*store_, gate_, *audit_, authority_, clock_}, options_.identity),
-      presence_(loop_, *store_, clock_, options_.presence,
+      identity_({shown_store(), gate_, *audit_, authority_, clock_}, options_.identity),
+      presence_(loop_, shown_store(), clock_, options_.presence,
                 {.fill_response = [this](const auto& request,
                                          auto& response) { fill_response(request, response); },
-                 .on_write = [this](const Status& status) { report("store", status); }}),
+                 .on_write = [this](const Status& status) { report("store", status); },
+                 .is_active = [this] { return is_active(); },
+                 .followed = store_.get()}),
       nodes_({gate_, presence_, authority_, fan_out_, health_, clock_},
              {.controller_name = options_.name,
               .version = options_.version,
               .store = std::string(name_of(options_.store)),
               .started = started_,
-              .service_config = options_.service_config}),
+              .service_config = options_.service_config,
+              .describe_pair = describe_pair()}),
       registry_({.version = options_.version}),
       web_(loop_, {fan_out_, health_, registry_, clock_}, backend(),
            {.http = {.max_connections = options_.max_http_connections}}),
@@ -128,10 +134,16 @@ Status Controller::listen() {
   }
   api::GrpcServerOptions local = options_.grpc;
   local.listen = {fmt::format("unix:{}/holdfast.sock", options_.data_dir)};
+  local.pair = pair_service();
   addresses_ = local.listen;
   TRY(local_server_, api::GrpcServer::start(loop_, std::move(local), services()));
   TRY_OK(listen_http());
   follow_identity();
+  if (pair_ != nullptr) {
+    TRY_OK(use_joined_identity());
+    report_pair();
+    pair_->service().start();
+  }
   presence_.start();
   tasks_.spawn(feed_.run());
   tasks_.spawn(feed_.watch_deadlines());
@@ -172,6 +184,7 @@ void Controller::on_certificate(const api::ServerCertificate& certificate) {
   const Status https = web_.set_tls(certificate.chain_pem, certificate.private_key_pem);
   if (!https.ok()) log::error("HTTPS keeps its old certificate", {{"why", https.ToString()}});
   log::info("certificate made", {{"expires", to_rfc3339(certificate.expires)}});
+  follow_pair_identity();
   report("identity", identity_status());
 }
 
@@ -193,6 +206,7 @@ Status Controller::listen_with_tls() {
   api::GrpcServerOptions secured = options_.grpc;
   secured.listen = options_.listen;
   secured.identity_file = identity_file();
+  secured.pair = pair_service();
   TRY(tls_server_, api::GrpcServer::start(loop_, std::move(secured), services()));
   for (size_t i = 0; i < options_.listen.size(); ++i) {
     addresses_.push_back(with_port(options_.listen[i], tls_server_->ports()[i]));
@@ -203,6 +217,10 @@ Status Controller::listen_with_tls() {
 
 void Controller::report(const std::string& component, const Status& status) {
   if (stopping_) return;
+  // What a pair refuses or waits for is not the store's fault.
+  const bool waits = component == "store" && !status.ok() && pair_ != nullptr &&
+                     (!is_active() || pair_->service().is_waiting());
+  if (waits) return;
   const health::State before = health_.state();
   if (status.ok()) {
     health_.report_ok(component, clock_.now());
@@ -256,6 +274,8 @@ v1::AnnounceRequest Controller::own_announcement() const {
 // How the controller knows that its store works: it writes that it is there, in bounded time.
 asio::awaitable<void> Controller::heartbeat() {
   for (;;) {
+    const bool active = pair_ == nullptr || co_await pair_->service().until_active();
+    if (!active) co_return;
     const WallTime expires =
         authority_.certificate() ? authority_.certificate()->expires : WallTime();
     const Result<v1::AnnounceResponse> announced =
@@ -263,6 +283,7 @@ asio::awaitable<void> Controller::heartbeat() {
     if (!announced.ok() && !absl::IsCancelled(announced.status())) {
       report("store", announced.status());
     }
+    co_await announce_peer();
     const Duration next =
         announced.ok() ? resource::to_duration(announced->next_in()) : Duration(kTick);
     const bool slept = co_await net::pause(next);
@@ -281,6 +302,11 @@ asio::awaitable<void> Controller::tick() {
     watches_.end_unlawful();
     health_streams_.end_unlawful(clock_.wall_now());
     report("audit", audit_->status());
+    if (pair_ != nullptr) {
+      follow_pair_identity();
+      pair_->beats().end_unlawful(clock_.wall_now());
+      report_pair();
+    }
     report_feed();
     report("identity", identity_status());
   }
@@ -288,6 +314,7 @@ asio::awaitable<void> Controller::tick() {
 
 // Starting until the feed runs for the first time; an error whenever it is lost after that.
 void Controller::report_feed() {
+  if (!is_active()) return;
   fed_ = fed_ || fan_out_.initialised();
   if (!fed_) return;
   report("events", fan_out_.initialised()
@@ -308,9 +335,10 @@ asio::awaitable<void> Controller::expire_items() {
       std::raise(SIGTERM);
       co_return;
     }
+    if (!is_active()) continue;
     Result<size_t> expired = kExpireAtOnce;
     while (expired.ok() && *expired == kExpireAtOnce) {
-      expired = co_await store_->expire(clock_.wall_now(), kExpireAtOnce);
+      expired = co_await shown_store().expire(clock_.wall_now(), kExpireAtOnce);
     }
     // Once until it changes.
     if (!expired.ok() && expired.status() != expiry_failure_) {
@@ -329,16 +357,24 @@ asio::awaitable<void> Controller::stop_serving() {
 asio::awaitable<void> Controller::stop() {
   stopping_ = true;
   health_streams_.shut_down();
+  if (pair_ != nullptr && is_active()) {
+    const auto switched = co_await pair_->service().switch_over();
+    if (!switched.ok()) log::info("not handed over", {{"why", switched.status().ToString()}});
+  }
   co_await watches_.shut_down();
+  if (pair_ != nullptr) pair_->beats().shut_down();
   co_await stop_serving();
   v1::GoodbyeRequest goodbye;
   goodbye.set_kind("controller");
   goodbye.set_name(options_.name);
-  const Result<v1::GoodbyeResponse> said = co_await presence_.goodbye(goodbye, kGoodbyePatience);
-  if (!said.ok()) log::warn("no goodbye could be said", {{"why", said.status().ToString()}});
+  if (is_active()) {
+    const Result<v1::GoodbyeResponse> said = co_await presence_.goodbye(goodbye, kGoodbyePatience);
+    if (!said.ok()) log::warn("no goodbye could be said", {{"why", said.status().ToString()}});
+  }
   co_await presence_.stop();
   feed_.stop();
   for (api::FollowService& follow : follows_) follow.stop();
+  if (pair_ != nullptr) co_await pair_->service().stop();
   co_await tasks_.join();
 }
 

@@ -20,10 +20,12 @@
 #include "api/identity_service.h"
 #include "api/lawful.h"
 #include "api/node_service.h"
+#include "api/pair_control_service.h"
 #include "api/presence_service.h"
 #include "api/resource_service.h"
 #include "api/watch_streams.h"
 #include "app/controller_options.h"
+#include "app/controller_pair.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "events/fan_out.h"
@@ -62,6 +64,10 @@ class Controller {
     std::unique_ptr<api::AuditService> audit;
   };
   Controller(asio::io_context& loop, const Clock& clock, ControllerOptions options, Opened opened);
+  std::unique_ptr<ControllerPair> make_pair();
+  api::HealthStreams::Options health_stream_options();
+  api::FeedService::Options feed_options();
+  std::function<void(v1::GetStatusResponse&)> describe_pair();
   Status listen();
   Status listen_http();
   asio::awaitable<void> stop_serving();
@@ -70,6 +76,16 @@ class Controller {
   void on_certificate(const api::ServerCertificate& certificate);
   Status identity_status();
   void report_feed();
+  void report_pair();
+  void on_pair_changed();
+  // Whether this controller is the one that writes: always, unless it is a passive half of a pair.
+  bool is_active() const { return pair_ == nullptr || pair_->service().is_active(); }
+  // As clients see it; the store itself, if this controller is not one of a pair.
+  store::Store& shown_store() { return pair_ == nullptr ? *store_ : pair_->store(); }
+  ha::PairService* pair_service() { return pair_ == nullptr ? nullptr : &pair_->service(); }
+  Status use_joined_identity();
+  void follow_pair_identity();
+  asio::awaitable<void> announce_peer();
   void report(const std::string& component, const Status& status);
   void fill_response(const v1::AnnounceRequest& request, v1::AnnounceResponse& response) const;
   v1::AnnounceRequest own_announcement() const;
@@ -92,6 +108,8 @@ class Controller {
   health::Health health_;
   events::FanOut fan_out_;
   api::Gate gate_;
+  std::unique_ptr<ControllerPair> pair_;  // null: it is not one of a pair
+  api::PairControlService pair_control_;
   api::ResourceService resources_;
   api::WatchStreams watches_;
   api::HealthStreams health_streams_;
@@ -104,6 +122,8 @@ class Controller {
   Status identity_written_;
   Status expiry_failure_;
   bool fed_ = false;                      // the feed has run
+  bool pair_ready_ = false;               // as it was last reported, and why not
+  Status pair_status_;
   api::GateChanges gate_changes_{gate_};  // for watches over HTTP
   bool stopping_ = false;
   metrics::Registry registry_;

@@ -55,18 +55,20 @@ web::Backend Controller::backend() {
               [this](const api::AdmittedWatch& watch) { return api::still_allowed(gate_, watch); },
           .latest_revision = [this]() -> asio::awaitable<Result<int64_t>> {
             CO_TRY(const store::RangeResult now,
-                   co_await store_->range({store::prefix_range("/"), 1}));
+                   co_await shown_store().range({store::prefix_range("/"), 1}));
             co_return now.revision;
           },
           .status = allowed(nodes_, &NodeService::get_status, identity::Call::Status),
           .who_am_i = allowed(identity_, &IdentityService::who_am_i, identity::Call::WhoAmI),
           .service_config =
-              allowed(nodes_, &NodeService::get_service_config, identity::Call::ServiceConfig)};
+              allowed(nodes_, &NodeService::get_service_config, identity::Call::ServiceConfig),
+          .pair = pair_ == nullptr ? std::nullopt : std::optional(pair_->backend())};
 }
 
 void Controller::update_metrics() {
   MetricTotals metrics(registry_);
   set_status_metrics(metrics, nodes_.status());
+  if (pair_ != nullptr) pair_->update_metrics(metrics);
   const auto add_calls = [&](const char* listener, const api::GrpcServer* server) {
     if (server == nullptr) return;
     metrics.count({"holdfast_grpc_calls_total", "Calls, by listener."}, {{"listener", listener}},
@@ -120,7 +122,11 @@ void Controller::update_metrics() {
 }
 
 api::GrpcServices Controller::services() {
-  return {gate_, resources_, watches_, identity_, nodes_, health_streams_};
+  api::GrpcServices services{gate_,           resources_,    watches_, identity_, nodes_,
+                             health_streams_, pair_control_};
+  if (pair_ != nullptr) services.pair.emplace(pair_->parts());
+  services.own_name = options_.name;
+  return services;
 }
 
 }  // namespace holdfast::app

@@ -1,5 +1,8 @@
 #include "app/controller_options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <fstream>
 #include <random>
 
@@ -7,6 +10,8 @@
 
 namespace holdfast::app {
 namespace {
+
+constexpr int kPairMessageBytes = 16 << 20;
 
 Result<store::EtcdOptions> etcd_options(const config::EtcdConfig& config) {
   store::EtcdOptions etcd;
@@ -30,6 +35,58 @@ Result<store::EtcdOptions> etcd_options(const config::EtcdConfig& config) {
 
 health::TtlOptions always(Duration ttl) {
   return {.ttl = ttl, .max_ttl = ttl};
+}
+
+std::string random_word() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+ha::Timing timing_of(const config::HaConfig& ha) {
+  return {.beat = ha.beat,
+          .lease = ha.lease,
+          .drop = ha.drop,
+          .take = ha.take,
+          .skew = ha.skew,
+          .witness_timeout = ha.witness_timeout,
+          .vote_patience = ha.vote_patience,
+          .recovery = ha.recovery};
+}
+
+ha::Mode mode_of(config::HaMode mode) {
+  switch (mode) {
+    case config::HaMode::BestEffort:
+      return ha::Mode::BestEffort;
+    case config::HaMode::Sync:
+      return ha::Mode::Sync;
+    case config::HaMode::Witness:
+      break;
+  }
+  return ha::Mode::Witness;
+}
+
+Result<std::optional<ha::PairOptions>> pair_options(const config::ControllerConfig& config) {
+  const config::HaConfig& ha = config.ha;
+  std::optional<ha::PairOptions> pair;
+  if (ha.peer.empty()) return pair;
+  const ha::Timing timing = timing_of(ha);
+  TRY_OK(ha::check(timing));
+  const std::string& listen = config.controller.listen.front();
+  const int port = std::stoi(listen.substr(listen.rfind(':') + 1));
+  pair.emplace();
+  pair->half.pair = {.me = ha.role == config::HaRole::Primary ? ha::Member::Primary
+                                                              : ha::Member::Backup,
+                     .mode = mode_of(ha.mode)};
+  pair->half.timing = timing;
+  pair->half.process = random_word();
+  pair->half.name = config.controller.name;
+  pair->half.address = config::advertised_address(config, static_cast<uint16_t>(port));
+  pair->peer.address = ha.peer;
+  pair->peer.silence = 2 * ha.take;
+  if (ha.mode == config::HaMode::Witness) {
+    pair->witness = ha::WitnessLinkOptions{.address = ha.witness, .timeout = ha.witness_timeout};
+  }
+  return pair;
 }
 
 }  // namespace
@@ -67,6 +124,11 @@ Result<ControllerOptions> controller_options(const config::ControllerConfig& con
   options.grpc.max_connections = config.limits.connections;
   options.max_http_connections = config.limits.connections;
   options.health.recovery_window = config.health.recovery_window;
+  TRY(options.pair, pair_options(config));
+  if (options.pair) {
+    // Entries of the history travel in the same way as calls, several at once.
+    options.grpc.max_message_bytes = std::max(options.grpc.max_message_bytes, kPairMessageBytes);
+  }
   return options;
 }
 

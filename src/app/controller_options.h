@@ -1,6 +1,7 @@
 // What a controller needs to know to run, part by part; made from the configuration.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "events/fan_out.h"
+#include "ha/pair_service.h"
 #include "health/health.h"
 #include "store/etcd_options.h"
 
@@ -44,6 +46,7 @@ struct ControllerOptions {
   api::GrpcServerOptions grpc{};
   size_t max_http_connections = 8'192;
   health::HealthOptions health{};
+  std::optional<ha::PairOptions> pair{};  // none: this controller is on its own
   Duration expiry_period = std::chrono::seconds(1);
 };
 

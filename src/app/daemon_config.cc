@@ -71,6 +71,19 @@ constexpr Flag kProxy[] = {
      "how long running connections get when it stops (default: 5m)"},
 };
 
+constexpr Flag kWitness[] = {
+    {"--data-dir", "node.data_dir", "where `holdfast join` put the identity, and of the record"},
+    {"--listen", "witness.listen", "IP:PORT that the controllers ask (default: 0.0.0.0:7461)"},
+    {"--health-listen", "node.health_listen",
+     "IP:PORT for /healthz, /readyz and /metrics (default: only on the socket)"},
+    {"--server", "node.servers",
+     "controller, as HOST:PORT; may repeat (default: the one that was joined)", true},
+};
+constexpr Flag kMayWitness[] = {
+    {"--witness-listen", "witness.listen",
+     "IP:PORT at which a pair of controllers finds its record (default: none)"},
+};
+
 }  // namespace
 
 void DaemonConfig::add_options(CLI::App& daemon) {
@@ -90,7 +103,11 @@ void DaemonConfig::add_role(CLI::App& command, config::Role role) {
     }
   };
   if (role == config::Role::Controller) add(kController);
-  if (role != config::Role::Controller) add(kNode);
+  if (role == config::Role::Witness) add(kWitness);
+  if (role == config::Role::Proxy || role == config::Role::Agent) {
+    add(kNode);
+    add(kMayWitness);
+  }
   if (role == config::Role::Proxy) add(kProxy);
   if (role == config::Role::Agent) add(kAgent);
   command.add_option("--set", set_, "any key of the configuration, as log.format=json; may repeat");

@@ -22,6 +22,7 @@
 #include "app/sd_notify.h"
 #include "app/self_description.h"
 #include "app/supervisor.h"
+#include "app/witness_role.h"
 #include "base/allocator.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -134,16 +135,24 @@ std::vector<RoleHelp> roles() {
                    "  holdfastd agent --service web=127.0.0.1:8080 --label app=shop\n"
                    "{} --role agent",
                    kSameEverywhere)},
+      {config::Role::Witness, "witness", "keep the record of a pair of controllers",
+       fmt::format("One small record, changed by compare-and-set only, says which of the two\n"
+                   "controllers is active and whose disk has everything. It joins with a token of\n"
+                   "the role witness; an agent or proxy with --witness-listen does the same.\n"
+                   "{} --role witness",
+                   kSameEverywhere)},
   };
 }
 
 config::Role chosen_role(const CLI::App& app) {
   if (app.got_subcommand("controller")) return config::Role::Controller;
+  if (app.got_subcommand("witness")) return config::Role::Witness;
   return app.got_subcommand("proxy") ? config::Role::Proxy : config::Role::Agent;
 }
 
 int run_role(const DaemonConfig& sources, const config::Loaded& loaded) {
   if (loaded.role == config::Role::Controller) return run_controller(sources, loaded);
+  if (loaded.role == config::Role::Witness) return run_witness(loaded, HF_VERSION);
   return run_node({.loaded = loaded,
                    .reload = [&] { return sources.load(loaded.role); },
                    .version = HF_VERSION});

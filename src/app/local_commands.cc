@@ -36,7 +36,8 @@ LocalCommands::LocalCommands(CLI::App& app) {
     add_choice<config::Role>(*command, "--role", config_.role,
                              {{"controller", config::Role::Controller},
                               {"proxy", config::Role::Proxy},
-                              {"agent", config::Role::Agent}},
+                              {"agent", config::Role::Agent},
+                              {"witness", config::Role::Witness}},
                              "whose keys to look at (default: a controller's)");
   }
   schema_ = config->add_subcommand("schema", "print the JSON Schema of the file, for editors");

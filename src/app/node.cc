@@ -59,6 +59,14 @@ cache::CacheServiceOptions cache_options(const NodeAppOptions& options,
   return made;
 }
 
+Result<std::unique_ptr<WitnessPart>> open_witness(const asio::any_io_executor& loop,
+                                                  const Clock& clock,
+                                                  const NodeAppOptions& options) {
+  if (options.witness_listen.empty()) return nullptr;
+  return WitnessPart::open(loop, clock,
+                           {.listen = options.witness_listen, .data_dir = options.data_dir});
+}
+
 }  // namespace
 
 std::vector<cache::KindPolicy> cached_kinds(identity::Role role) {
@@ -82,6 +90,7 @@ Node::Node(const asio::any_io_executor& loop, const Clock& clock, NodeAppOptions
       cache_(loop, clock, upstream_, registry_, cache_options(options, held.who)),
       view_(cache_.published()),
       part_(options.make_part ? options.make_part(world(loop, clock)) : nullptr),
+      witness_(open_witness(loop, clock, options)),
       part_certificate_(held.certificate_pem),
       part_trust_(held.ca_pem),
       fronts_(loop, {.clock = clock, .registry = registry_, .fan_out = cache_.fan_out()}, reads(),
@@ -141,7 +150,12 @@ NodeReads Node::reads() {
 
 Result<std::vector<std::string>> Node::listen() {
   TRY_OK(part_.status());
+  TRY_OK(witness_.status());
   TRY(std::vector<std::string> addresses, fronts_.listen());
+  if (*witness_) {
+    TRY(std::string record, (*witness_)->listen(node_.identity()));
+    addresses.push_back(std::move(record));
+  }
   if (!*part_) return addresses;
   TRY(const std::vector<std::string> more, (*part_)->listen());
   addresses.insert(addresses.end(), more.begin(), more.end());
@@ -149,6 +163,7 @@ Result<std::vector<std::string>> Node::listen() {
 }
 
 asio::awaitable<void> Node::stop_listening() {
+  if (witness_.ok() && *witness_) co_await (*witness_)->stop();
   if (part_.ok() && *part_) co_await (*part_)->stop();
   co_await fronts_.stop();
 }
@@ -167,6 +182,7 @@ asio::awaitable<void> Node::start() {
 // asks what has stopped; the goodbye after the cache's last words.
 asio::awaitable<void> Node::stop() {
   if (*part_) co_await (*part_)->stop();
+  if (*witness_) co_await (*witness_)->stop();
   co_await fronts_.stop();
   co_await cache_.stop();
   co_await tasks_.join();
@@ -237,6 +253,7 @@ void Node::follow_identity() {
   part_certificate_ = held.certificate_pem;
   part_trust_ = held.ca_pem;
   (*part_)->set_identity(held);
+  if (*witness_) (*witness_)->set_identity(held);
 }
 
 asio::awaitable<void> Node::feed_part() {
@@ -269,6 +286,10 @@ asio::awaitable<void> Node::tick() {
     follow_settings();
     update_node_metrics(registry_, node_);
     if (part_.ok() && *part_) (*part_)->update_metrics();
+    if (witness_.ok() && *witness_) {
+      fronts_.report((*witness_)->report());
+      (*witness_)->update_metrics(registry_);
+    }
     cache_.update_metrics();
     const bool slept = co_await net::pause(kTick);
     if (!slept) co_return;

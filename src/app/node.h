@@ -19,6 +19,7 @@
 
 #include "app/node_fronts.h"
 #include "app/node_part.h"
+#include "app/witness_part.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "cache/cache_service.h"
@@ -34,6 +35,7 @@ struct NodeAppOptions {
   node::NodeOptions node{};
   std::string data_dir{};  // of the cache's copy and the socket
   std::string listen{};    // HOST:PORT for health and metrics; empty: none
+  std::string witness_listen{};  // IP:PORT of a pair's record; empty: this node keeps none
   // What a reconnect_interval below it counts as: older controllers take any.
   Duration least_reconnect_interval = std::chrono::seconds(10);
   // What the node is there for; empty: it is only present.
@@ -83,6 +85,7 @@ class Node {
   cache::CacheService cache_;
   cache::View view_;
   Result<std::unique_ptr<NodePart>> part_;  // null: none
+  Result<std::unique_ptr<WitnessPart>> witness_;  // null: none
   std::string part_certificate_;            // that the part was told of
   std::string part_trust_;
   NodeFronts fronts_;

@@ -17,7 +17,7 @@ enum class LogFormat : uint8_t { Auto, Json, Logfmt };
 enum class StoreType : uint8_t { Sqlite, Etcd, Memory };
 
 // What a daemon runs as.
-enum class Role : uint8_t { Controller, Proxy, Agent };
+enum class Role : uint8_t { Controller, Proxy, Agent, Witness };
 
 struct LogConfig {
   std::string level;  // a word that log::parse_level() takes
@@ -87,7 +87,30 @@ struct AuditConfig {
   uint64_t keep_files = 0;
 };
 
-// Of agents and proxies alike.
+enum class HaRole : uint8_t { None, Primary, Backup };
+enum class HaMode : uint8_t { BestEffort, Sync, Witness };
+
+// Of a controller that is one of a pair; times as in ha/timing.h.
+struct HaConfig {
+  HaRole role = HaRole::None;
+  std::string peer;  // HOST:PORT; empty: it is not
+  HaMode mode = HaMode::Witness;
+  std::string witness;
+  Duration beat{0};
+  Duration lease{0};
+  Duration drop{0};
+  Duration take{0};
+  Duration skew{0};
+  Duration witness_timeout{0};
+  Duration vote_patience{0};
+  Duration recovery{0};
+};
+
+struct WitnessSection {
+  std::string listen;  // empty: this process is none
+};
+
+// Of agents, proxies and witnesses alike.
 struct NodeSection {
   std::string data_dir;
   std::vector<std::string> servers;  // HOST:PORT; empty: the one that was joined
@@ -141,6 +164,8 @@ struct Config {
   LimitsConfig limits;
   AuditConfig audit;
   v1::ServiceConfig grpc_service_config;
+  HaConfig ha;
+  WitnessSection witness;
   NodeSection node;
   AgentSection agent;
   ProxySection proxy;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/addresses.h"
+#include "config/ha_keys.h"
 #include "config/key_rows.h"
 #include "config/node_keys.h"
 #include "resource/text_rules.h"
@@ -255,9 +256,10 @@ constexpr auto kControllerKeys = std::to_array<Key>({
 });
 
 constexpr auto kTable = [] {
-  std::array<Key, kControllerKeys.size() + kNodeKeys.size()> all{};
+  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size()> all{};
   std::ranges::copy(kControllerKeys, all.begin());
-  std::ranges::copy(kNodeKeys, all.begin() + kControllerKeys.size());
+  std::ranges::copy(kHaKeys, all.begin() + kControllerKeys.size());
+  std::ranges::copy(kNodeKeys, all.begin() + kControllerKeys.size() + kHaKeys.size());
   return all;
 }();
 

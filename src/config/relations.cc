@@ -34,6 +34,8 @@ class Relations {
       case Role::Agent:
         check_agent();
         break;
+      case Role::Witness:
+        break;
     }
     return std::move(problems_);
   }
@@ -47,6 +49,7 @@ class Relations {
     check_listeners();
     check_reach();
     check_etcd();
+    check_pair();
     check_limits();
   }
 
@@ -204,6 +207,36 @@ class Relations {
     needs("store.etcd.certificate", "store.etcd.ca");
     needs("store.etcd.username", "store.etcd.password_file");
     needs("store.etcd.password_file", "store.etcd.username");
+  }
+
+  // How the times of a pair must stand to each other is ha::check()'s to say.
+  void check_pair() {
+    const HaConfig& ha = loaded_.config.ha;
+    if (ha.peer.empty()) {
+      if (ha.role == HaRole::None) return;
+      error({"ha.role", "ha.peer"}, "ha.role needs ha.peer, the HOST:PORT of the other half");
+      return;
+    }
+    if (ha.role == HaRole::None) {
+      error({"ha.peer", "ha.role"},
+            "ha.peer needs ha.role: primary for one of the two controllers, backup for the other");
+    }
+    if (ha.mode == HaMode::Witness && ha.witness.empty()) {
+      error({"ha.mode", "ha.peer", "ha.witness"},
+            "ha.mode witness needs ha.witness, the HOST:PORT of a `holdfastd witness`; or choose "
+            "ha.mode sync or best-effort");
+    }
+    if (loaded_.config.store.type != StoreType::Sqlite) {
+      error({"ha.peer", "store.type"},
+            fmt::format("ha.peer is for store.type sqlite, not {}: with etcd run several "
+                        "controllers on one cluster, without ha.peer",
+                        shown("store.type")));
+    }
+    const std::vector<std::string>& listen = loaded_.config.controller.listen;
+    if (listen.empty() || (!bad_.contains("controller.listen") && port_of(listen[0]) == "0")) {
+      error({"ha.peer", "controller.listen"},
+            "ha.peer needs a port in controller.listen that is always the same");
+    }
   }
 
   void needs(string_view key, string_view other) {

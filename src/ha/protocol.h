@@ -67,6 +67,9 @@ class Protocol {
     Epoch promised = 0;
     Head head{};
     std::string store_id{};
+    // An operator says that this disk is the pair's first. Without that word an empty disk does not
+    // begin alone while the witness is silent: it may be the replacement of a lost one.
+    bool first_of_pair = false;
   };
   Protocol(Config config, Durable durable);
 
@@ -84,6 +87,8 @@ class Protocol {
   Actions on_peer_lost();
   // Something is to be asked of the witness again, if anything is open: now and then.
   Actions on_retry();
+  // The witness was seen to have another record than is known here.
+  Actions doubt();
 
   Actions on_witness(uint64_t id, const WitnessAnswer& answer);
   Actions on_witness_silent(uint64_t id);
@@ -108,6 +113,8 @@ class Protocol {
   Status switch_over();
   // Nothing is on its way to the own disk any more.
   Actions on_quiet();
+  // It takes too long: writes go on, unless the witness was already asked.
+  void thaw();
   // An operator takes the risk: active from now on, alone.
   Actions force();
 
@@ -123,8 +130,12 @@ class Protocol {
   // Whether what was acknowledged would survive this half.
   bool peer_in_sync() const;
   bool frozen() const { return frozen_; }
+  // Whether the own history may grow. Not without leave: in sync mode not before the peer has said
+  // in this tenure that its history leads into ours.
+  bool may_write() const;
   bool misconfigured() const { return misconfigured_; }
-  bool claiming() const { return wish_ == Wish::Claim || beginning_.has_value(); }
+  // On its way to be active, whatever is heard meanwhile.
+  bool claiming() const { return wish_ == Wish::Claim || beginning_.has_value() || wants_claim_; }
   PeerFacts facts() const;
 
   bool operator==(const Protocol&) const = default;
@@ -132,11 +143,15 @@ class Protocol {
   friend H AbslHashValue(H h, const Protocol& p) {
     h = H::combine(std::move(h), p.state_, p.epoch_, p.promised_, p.head_.epoch, p.head_.revision,
                    p.record_.epoch, p.record_.in_sync.bits(), p.required_.bits(), p.acked_,
-                   p.raised_at_, p.wish_, p.asked_, p.frozen_, p.hands_over_);
+                   p.settled_, p.raised_at_, p.wish_, p.asked_, p.frozen_, p.hands_over_,
+                   p.peer_promised_);
     return p.beginning_ ? H::combine(std::move(h), p.beginning_->epoch) : std::move(h);
   }
 
  private:
+  // Lets the model checker forget how many questions there were.
+  friend class ProtocolInspector;
+
   // What the latest question to the witness is for.
   enum class Wish : uint8_t { None, Read, Claim, Drop, Admit, HandOver, Recreate };
   struct Beginning {
@@ -153,6 +168,8 @@ class Protocol {
   Actions begin(Epoch epoch, Members required);
   Actions claim();
   Actions learn(const Record& record);
+  Actions learn_as_active();
+  Actions on_accepted(Wish wish);
   Actions on_no_record();
   Actions grow_back();
   Actions on_record_of_peer(const PeerFacts& facts);
@@ -160,6 +177,8 @@ class Protocol {
   Actions claim_beside(const PeerFacts& facts);
   Actions try_hand_over();
   void follow();
+  bool gives_way_to(const PeerFacts& facts) const;
+  Members required_by_mode() const;
   Epoch highest() const;
 
   Member me_;
@@ -170,11 +189,12 @@ class Protocol {
   Epoch promised_;
   Head head_;
   Record record_{};
-  std::optional<PeerFacts> peer_{};
+  std::optional<Epoch> peer_promised_{};  // by its latest beat
   Members required_{};
   store::Revision acked_ = 0;      // the peer has it on its disk
   std::string acked_store_{};      // on that disk
-  store::Revision raised_at_ = 0;  // our head when both became required again; 0: nothing is open
+  store::Revision settled_ = 0;    // acknowledged in this tenure, whatever the peer's disk has
+  store::Revision raised_at_ = 0;  // what a peer must have to be in sync again; 0: not yet known
   Wish wish_ = Wish::None;
   uint64_t asked_ = 0;  // the latest id
   std::optional<Beginning> beginning_{};
@@ -182,7 +202,8 @@ class Protocol {
   Epoch hands_over_ = 0;      // to the peer, until it has taken it
   bool frozen_ = false;
   bool quiet_ = false;
-  bool forced_ = false;
+  bool forced_ = false;  // and the witness does not know it yet
+  bool first_of_pair_ = false;
   bool misconfigured_ = false;
 };
 

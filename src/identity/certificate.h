@@ -18,6 +18,8 @@ namespace holdfast::identity {
 // whatever its address is.
 inline constexpr std::string_view kControllerServerName = "controller.holdfast";
 inline constexpr std::string_view kProxyServerName = "proxy.holdfast";
+// Any proxy, agent or witness may keep the pair's record.
+inline constexpr std::string_view kWitnessServerName = "witness.holdfast";
 
 struct Validity {
   WallTime not_before;

@@ -26,7 +26,8 @@ Status wrong_request(string_view why) {
   return absl::InvalidArgumentError("the certificate request " + std::string(why));
 }
 
-bool is_server(Role role) {
+// Others reach it by addresses of its own.
+bool has_hosts(Role role) {
   return role == Role::Controller || role == Role::Proxy;
 }
 
@@ -123,14 +124,18 @@ Status check_host(const std::string& host) {
 }
 
 Result<std::vector<std::string>> hosts_of(const CertificateSpec& spec) {
-  if (!is_server(spec.identity.role)) {
-    if (spec.hosts.empty()) return spec.hosts;
+  const Role role = spec.identity.role;
+  std::vector<std::string> hosts;
+  if (role == Role::Proxy || role == Role::Agent || role == Role::Witness) {
+    hosts.emplace_back(kWitnessServerName);
+  }
+  if (!has_hosts(role)) {
+    if (spec.hosts.empty()) return hosts;
     return absl::InvalidArgumentError("only controllers and proxies have hosts");
   }
   if (spec.hosts.size() > kMaxHosts) return absl::InvalidArgumentError("too many hosts");
-  const string_view own =
-      spec.identity.role == Role::Controller ? kControllerServerName : kProxyServerName;
-  std::vector<std::string> hosts = {std::string(own), "localhost", "127.0.0.1", "::1"};
+  const string_view own = role == Role::Controller ? kControllerServerName : kProxyServerName;
+  hosts.insert(hosts.end(), {std::string(own), "localhost", "127.0.0.1", "::1"});
   for (const std::string& host : spec.hosts) {
     TRY_OK(check_host(host));
     const std::string name = folded(host);
@@ -191,7 +196,8 @@ Result<std::string> issue(const SigningKey& authority, const CertificateSpec& sp
   X509& signer = *issuer.certificate;
   TRY_OK(builder.add_extension(NID_basic_constraints, "critical,CA:FALSE", signer));
   TRY_OK(builder.add_extension(NID_key_usage, "critical,digitalSignature", signer));
-  const char* usage = is_server(spec.identity.role) ? "serverAuth,clientAuth" : "clientAuth";
+  const bool serves = spec.identity.role != Role::User;
+  const char* usage = serves ? "serverAuth,clientAuth" : "clientAuth";
   TRY_OK(builder.add_extension(NID_ext_key_usage, usage, signer));
   TRY_OK(builder.add_extension(NID_subject_key_identifier, "hash", signer));
   TRY_OK(builder.add_extension(NID_authority_key_identifier, "keyid:always", signer));

@@ -118,6 +118,10 @@ constexpr std::array<CallRow, kCallCount> kCalls = {{
     {Call::Rotate, "Rotate", kAdmins},
     {Call::Announce, "Announce", kNodes | kLocal},
     {Call::Goodbye, "Goodbye", kNodes | kLocal},
+    {Call::Pair, "Pair", kController},
+    {Call::GetPair, "GetPair", kNodes | kPeople},
+    {Call::PairControl, "PairControl", kAdmins},
+    {Call::Witness, "Witness", kController},
 }};
 
 const CallRow& row_of(Call call) {

@@ -32,8 +32,12 @@ enum class Call {
   Rotate,
   Announce,  // of oneself; Local may announce anyone
   Goodbye,   // likewise
+  Pair,      // what the halves of a pair of controllers say to each other
+  GetPair,
+  PairControl,  // switching over, and promoting by force
+  Witness,      // of whoever keeps the pair's record
 };
-inline constexpr int kCallCount = 16;
+inline constexpr int kCallCount = 20;
 std::string_view to_string(Call call);
 
 using Labels = std::map<std::string, std::string>;

@@ -15,7 +15,7 @@ size_t footprint(const Change& change) {
 
 }  // namespace
 
-void ChangeLog::append(std::vector<Change> changes) {
+void ChangeLog::append(std::vector<Change> changes, const Head& head) {
   HF_CHECK(!changes.empty(), "a revision has changes");
   const Revision revision = changes.front().item.revision;
   HF_CHECK(revision > last_, "revisions grow");
@@ -25,6 +25,7 @@ void ChangeLog::append(std::vector<Change> changes) {
     changes_.push_back(std::move(change));
   }
   last_ = revision;
+  if (head.epoch != 0) heads_.push_back(head);
   while (changes_.size() > options_.max_changes || bytes_ > options_.max_bytes) {
     forget_oldest_revision();
   }
@@ -55,6 +56,33 @@ Result<ChangeSlice> ChangeLog::read(const KeyRange& range, Revision after,
   return slice;
 }
 
+std::vector<Entry> ChangeLog::entries(Revision after, size_t max_bytes) const {
+  std::vector<Entry> entries;
+  size_t bytes = 0;
+  auto change = std::ranges::upper_bound(
+      changes_, after, {}, [](const Change& candidate) { return candidate.item.revision; });
+  for (Revision revision = after + 1; revision <= last_; ++revision) {
+    HF_CHECK(!heads_.empty() && revision >= heads_.front().revision, "entries have a tenure");
+    Entry entry{.head = heads_[static_cast<size_t>(revision - heads_.front().revision)],
+                .changes = {}};
+    for (; change != changes_.end() && change->item.revision == revision; ++change) {
+      entry.changes.push_back(*change);
+      bytes += footprint(*change);
+    }
+    if (!entries.empty() && bytes > max_bytes) break;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+void ChangeLog::restart(Revision last) {
+  changes_.clear();
+  heads_.clear();
+  bytes_ = 0;
+  floor_ = last;
+  last_ = last;
+}
+
 void ChangeLog::compact(Revision through) {
   while (!changes_.empty() && changes_.front().item.revision <= through) forget_oldest_revision();
   floor_ = std::max(floor_, std::min(through, last_));
@@ -66,6 +94,7 @@ void ChangeLog::forget_oldest_revision() {
     bytes_ -= footprint(changes_.front());
     changes_.pop_front();
   }
+  if (!heads_.empty() && heads_.front().revision <= floor_) heads_.pop_front();
 }
 
 }  // namespace holdfast::store

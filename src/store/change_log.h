@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-#include "store/store.h"
+#include "store/replica.h"
 
 namespace holdfast::store {
 
@@ -32,14 +32,19 @@ class ChangeLog {
       : options_(options), floor_(floor), last_(last) {}
 
   // The changes of the next revision. Requires: not empty, one revision, above last().
-  void append(std::vector<Change> changes);
+  void append(std::vector<Change> changes, const Head& head = {});
 
   // Up to about `max_changes` changes of `range` after `after`, ending at a whole revision. Empty
   // with `through` == last() if there are none. kOutOfRange if `after` is below floor() or above
   // last().
   Result<ChangeSlice> read(const KeyRange& range, Revision after, size_t max_changes) const;
 
+  // As Replica::entries. Requires: `after` in [floor(), last()], and a tenure since then.
+  std::vector<Entry> entries(Revision after, size_t max_bytes) const;
+
   void compact(Revision through);
+  // Another history took its place; it is at `last` and keeps nothing.
+  void restart(Revision last);
 
   Revision floor() const { return floor_; }
   Revision last() const { return last_; }
@@ -53,6 +58,7 @@ class ChangeLog {
   Revision last_;
   size_t bytes_ = 0;
   std::deque<Change> changes_;
+  std::deque<Head> heads_;  // of the revisions that belong to a tenure, without a gap
 };
 
 }  // namespace holdfast::store

@@ -12,9 +12,19 @@ asio::awaitable<void> Signal::wait() {
   co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
+asio::awaitable<Result<ChangeSlice>> LocalWatch::read() {
+  CO_TRY(ChangeSlice slice, co_await source_.read_changes(range_, after_));
+  if (source_.generation() == generation_) co_return slice;
+  co_return absl::OutOfRangeError("another history took the place of the one that was watched");
+}
+
+asio::awaitable<Status> LocalWatch::check() {
+  co_return (co_await read()).status();
+}
+
 asio::awaitable<Result<std::vector<Change>>> LocalWatch::next() {
   while (!closed_) {
-    CO_TRY(ChangeSlice slice, co_await source_.read_changes(range_, after_));
+    CO_TRY(ChangeSlice slice, co_await read());
     if (closed_) break;
     const bool at_the_end = slice.through == after_;
     after_ = slice.through;

@@ -28,21 +28,31 @@ class ChangeSource {
   virtual asio::awaitable<Result<ChangeSlice>> read_changes(const KeyRange& range,
                                                             Revision after) = 0;
   virtual Signal& changed() = 0;
+  // Grows when another history takes the place of this one: watches of before end.
+  virtual uint64_t generation() const = 0;
 };
 
 class LocalWatch final : public Watch {
  public:
   LocalWatch(ChangeSource& source, KeyRange range, Revision after)
-      : source_(source), range_(std::move(range)), after_(after) {}
+      : source_(source),
+        range_(std::move(range)),
+        after_(after),
+        generation_(source.generation()) {}
 
+  // Whether it can begin where it should, asked once.
+  asio::awaitable<Status> check();
   asio::awaitable<Result<std::vector<Change>>> next() override;
   Revision reached() const override { return after_; }
   void close() override;
 
  private:
+  asio::awaitable<Result<ChangeSlice>> read();
+
   ChangeSource& source_;
   KeyRange range_;
   Revision after_;
+  uint64_t generation_;
   bool closed_ = false;
 };
 

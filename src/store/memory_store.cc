@@ -12,7 +12,10 @@ constexpr size_t kChangesAtOnce = 512;
 }  // namespace
 
 MemoryStore::MemoryStore(const asio::any_io_executor& executor, MemoryStoreOptions options)
-    : options_(options), history_(options.history, 0, kFirstRevision), changed_(executor) {}
+    : options_(options),
+      history_(options.history, 0, kFirstRevision),
+      lineage_({.store_id = std::move(options.store_id), .tenures = {}, .note = {}}),
+      changed_(executor) {}
 
 asio::awaitable<Result<Item>> MemoryStore::get(std::string key) {
   const auto found = items_.find(key);
@@ -47,21 +50,30 @@ Result<Revision> MemoryStore::apply(std::vector<Operation> operations) {
     if (found == items_.end()) return std::optional<KeyState>();
     return KeyState{found->second.revision, found->second.created_revision};
   };
+  TRY_OK(lineage_.may_commit());
   TRY(std::vector<Change> changes, plan(std::move(operations), history_.last() + 1, lookup));
   if (changes.empty()) return history_.last();
-  for (const Change& change : changes) {
-    if (change.type == Change::Type::Put) items_[change.item.key] = change.item;
-    if (change.type == Change::Type::Delete) items_.erase(change.item.key);
-  }
-  history_.append(std::move(changes));
+  const Head head = lineage_.next(changes);
+  apply_changes(std::move(changes), head);
+  lineage_.commit(head);
+  lineage_.forget(history_.floor());  // it forgets by itself when it is full
   changed_.notify_all();
   return history_.last();
 }
 
+void MemoryStore::apply_changes(std::vector<Change> changes, const Head& head) {
+  for (const Change& change : changes) {
+    if (change.type == Change::Type::Put) items_[change.item.key] = change.item;
+    if (change.type == Change::Type::Delete) items_.erase(change.item.key);
+  }
+  history_.append(std::move(changes), head);
+}
+
 asio::awaitable<Result<std::unique_ptr<Watch>>> MemoryStore::watch(KeyRange range, Revision after) {
-  CO_TRY_OK(history_.read(range, after, 1).status());
   ChangeSource& source = *this;
-  co_return std::make_unique<LocalWatch>(source, std::move(range), after);
+  auto watch = std::make_unique<LocalWatch>(source, std::move(range), after);
+  CO_TRY_OK(co_await watch->check());
+  co_return watch;
 }
 
 asio::awaitable<Result<size_t>> MemoryStore::expire(WallTime now, size_t limit) {
@@ -78,6 +90,7 @@ asio::awaitable<Result<size_t>> MemoryStore::expire(WallTime now, size_t limit) 
 
 asio::awaitable<Status> MemoryStore::compact(Revision through) {
   history_.compact(through);
+  lineage_.forget(through);
   changed_.notify_all();
   co_return absl::OkStatus();
 }

@@ -35,6 +35,19 @@ constexpr std::string_view kSchema = R"sql(
   INSERT INTO meta VALUES('compacted', 0);
 )sql";
 
+// From version 1 to 2: what keeps a copy elsewhere in step (replica.h). `chain` is in the first row
+// of a revision, if it belongs to a tenure; `incoming` is a copy that is being taken in.
+constexpr std::string_view kUpgradeTo2 = R"sql(
+  ALTER TABLE change ADD COLUMN chain INTEGER;
+  CREATE TABLE tenure(epoch INTEGER PRIMARY KEY, first INTEGER NOT NULL);
+  CREATE TABLE fact(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+  INSERT INTO fact VALUES('store_id', lower(hex(randomblob(16)))), ('note', x'');
+  INSERT INTO meta VALUES('promised', 0), ('chain', 0);
+  CREATE TABLE incoming(
+    key BLOB PRIMARY KEY, value BLOB NOT NULL, revision INTEGER NOT NULL,
+    created INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID;
+)sql";
+
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -64,6 +77,14 @@ uint32_t big_endian(std::string_view bytes) {
   return number;
 }
 
+Status check_version(const std::string& path, int64_t version) {
+  if (version <= kSqliteSchemaVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "{} has schema version {}, this program knows up to {}; it was left as it is. Run the "
+      "version of Holdfast that wrote it, or a newer one",
+      path, version, kSqliteSchemaVersion));
+}
+
 // Looks at the header's bytes without SQLite, which could already write. True: a store of ours.
 // False: there is no file yet, or an empty one.
 Result<bool> inspect_header(const std::string& path) {
@@ -85,13 +106,7 @@ Result<bool> inspect_header(const std::string& path) {
     return absl::FailedPreconditionError(
         fmt::format("{} is a database of another program; it was left as it is", path));
   }
-  const uint32_t version = big_endian(header.substr(kUserVersionOffset));
-  if (version > kSqliteSchemaVersion) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{} has schema version {}, this program knows up to {}; it was left as it is. Run the "
-        "version of Holdfast that wrote it, or a newer one",
-        path, version, kSqliteSchemaVersion));
-  }
+  TRY_OK(check_version(path, big_endian(header.substr(kUserVersionOffset))));
   return true;
 }
 
@@ -99,6 +114,9 @@ Result<bool> inspect_header(const std::string& path) {
 Status check_integrity(const std::string& path) {
   TRY(SqliteDatabase database, SqliteDatabase::open(path, SqliteDatabase::Mode::ReadOnly));
   sqlite3_db_config(database.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  // The version of a file that was just upgraded may still be in its log.
+  TRY(const int64_t version, database.query_number("PRAGMA user_version"));
+  TRY_OK(check_version(path, version));
   TRY(SqliteStatement statement, database.prepare("PRAGMA integrity_check(1)"));
   TRY(const bool row, statement.step());
   const std::string answer = row ? statement.bytes(0) : "no answer";
@@ -127,15 +145,32 @@ Status sync_directory_of(const std::string& path) {
   return absl::OkStatus();
 }
 
+Status upgrade(SqliteDatabase& database) {
+  TRY(const int64_t version, database.query_number("PRAGMA user_version"));
+  if (version == kSqliteSchemaVersion) return absl::OkStatus();
+  TRY_OK(database.execute("BEGIN IMMEDIATE"));
+  Status upgraded = database.execute(std::string(kUpgradeTo2));
+  if (upgraded.ok()) {
+    upgraded = database.execute(fmt::format("PRAGMA user_version={}", kSqliteSchemaVersion));
+  }
+  if (upgraded.ok()) upgraded = database.execute("COMMIT");
+  if (!upgraded.ok()) {
+    (void)database.execute("ROLLBACK");  // fails only if SQLite has rolled back by itself already
+    return upgraded;
+  }
+  // Into the file's header, where an older program looks.
+  return database.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 Status write_schema(const std::string& path) {
   TRY(SqliteDatabase database, SqliteDatabase::open(path, SqliteDatabase::Mode::Create));
   TRY_OK(use_write_ahead_log(database, path));
   TRY_OK(database.execute("BEGIN IMMEDIATE"));
   TRY_OK(database.execute(fmt::format("PRAGMA application_id={}", kSqliteApplicationId)));
-  TRY_OK(database.execute(fmt::format("PRAGMA user_version={}", kSqliteSchemaVersion)));
+  TRY_OK(database.execute("PRAGMA user_version=1"));
   TRY_OK(database.execute(std::string(kSchema)));
   TRY_OK(database.execute("COMMIT"));
-  return database.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  return upgrade(database);
 }
 
 // Made aside and renamed into place: a crash leaves either no store or a whole one.
@@ -174,6 +209,7 @@ Result<SqliteDatabase> open_sqlite_file(const std::string& path) {
         fmt::format("{} cannot be written; give its owner the right to", path));
   }
   TRY_OK(use_write_ahead_log(database, path));
+  TRY_OK(annotate(upgrade(database), "upgrading " + path));
   return database;
 }
 

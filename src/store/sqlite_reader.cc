@@ -5,37 +5,25 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "store/sqlite_rows.h"
 
 namespace holdfast::store {
-namespace {
-
-std::optional<WallTime> to_time(const SqliteStatement& statement, int column) {
-  if (statement.is_null(column)) return std::nullopt;
-  return WallTime(WallTime::duration(statement.number(column)));
-}
-
-Item read_item(const SqliteStatement& row) {
-  return {.key = row.bytes(0),
-          .value = row.bytes(1),
-          .revision = row.number(2),
-          .created_revision = row.number(3),
-          .expires = to_time(row, 4)};
-}
-
-}  // namespace
-
 Result<SqliteReader> SqliteReader::open(const std::string& path) {
   TRY(SqliteDatabase database, SqliteDatabase::open(path, SqliteDatabase::Mode::ReadOnly));
   SqliteReader reader(std::move(database));
-  const std::string columns = "SELECT key, value, revision, created, expires FROM item WHERE ";
+  const std::string columns = fmt::format("SELECT {} FROM item WHERE ", kItemColumns);
   SqliteDatabase& db = reader.database_;
   TRY(reader.begin_, db.prepare("BEGIN"));
   TRY(reader.end_, db.prepare("COMMIT"));
   TRY(reader.get_, db.prepare(columns + "key=?1"));
   TRY(reader.range_, db.prepare(columns + "key>=?1 AND key<?2 ORDER BY key LIMIT ?3"));
   TRY(reader.range_open_, db.prepare(columns + "key>=?1 ORDER BY key LIMIT ?2"));
-  TRY(reader.changes_, db.prepare("SELECT key, value, revision, created, expires, type "
-                                  "FROM change WHERE revision>?1 ORDER BY revision, position"));
+  TRY(reader.changes_,
+      db.prepare(fmt::format("SELECT {}, type, chain FROM change WHERE revision>?1 "
+                             "ORDER BY revision, position",
+                             kItemColumns)));
+  TRY(reader.tenure_,
+      db.prepare("SELECT epoch FROM tenure WHERE first<=?1 ORDER BY epoch DESC LIMIT 1"));
   TRY(reader.newest_,
       db.prepare(fmt::format("SELECT max({}, (SELECT coalesce(max(revision), 0) FROM "
                              "change), (SELECT number FROM meta WHERE "
@@ -125,9 +113,54 @@ Result<ChangeSlice> SqliteReader::changes_in_snapshot(const KeyRange& range, Rev
   }
 }
 
+Result<std::vector<Entry>> SqliteReader::entries(Revision after, size_t max_bytes) {
+  TRY_OK(begin_.run());
+  Result<std::vector<Entry>> entries = entries_in_snapshot(after, max_bytes);
+  changes_.reset();
+  TRY_OK(end_.run());
+  return entries;
+}
+
+Result<std::vector<Entry>> SqliteReader::entries_in_snapshot(Revision after, size_t max_bytes) {
+  TRY(const Revision floor, number_of(floor_));
+  if (after < floor) {
+    return absl::OutOfRangeError(fmt::format(
+        "compacted: entries after revision {} are kept, not those after {}", floor, after));
+  }
+  std::vector<Entry> entries;
+  size_t bytes = 0;
+  changes_.bind(1, after);
+  for (;;) {
+    TRY(const bool row, changes_.step());
+    if (!row) return entries;
+    Change change{.type = static_cast<Change::Type>(changes_.number(5)),
+                  .item = read_item(changes_)};
+    if (entries.empty() || entries.back().head.revision != change.item.revision) {
+      if (bytes >= max_bytes && !entries.empty()) return entries;
+      TRY(const Head head, head_of_row());
+      entries.push_back({.head = head, .changes = {}});
+    }
+    bytes += sizeof(Change) + change.item.key.size() + change.item.value.size();
+    entries.back().changes.push_back(std::move(change));
+  }
+}
+
+// Of the revision whose first change `changes_` is at.
+Result<Head> SqliteReader::head_of_row() {
+  Head head{.epoch = 0, .revision = changes_.number(2), .chain = 0};
+  if (changes_.is_null(6)) {
+    return absl::OutOfRangeError(
+        fmt::format("revision {} was written before the first tenure", head.revision));
+  }
+  TRY(const int64_t epoch, number_of(tenure_.bind(1, head.revision)));
+  head.epoch = static_cast<Epoch>(epoch);
+  head.chain = static_cast<uint64_t>(changes_.number(6));
+  return head;
+}
+
 Result<Revision> SqliteReader::number_of(SqliteStatement& statement) {
   TRY(const bool row, statement.step());
-  if (!row) return absl::DataLossError("the store's file lacks its meta row");
+  if (!row) return absl::DataLossError("the store's file lacks a row");
   const Revision number = statement.number(0);
   statement.reset();
   return number;

@@ -18,16 +18,20 @@ class SqliteReader {
   Result<RangeResult> range(const RangeRequest& request);
   // As ChangeLog::read, from the history in the file.
   Result<ChangeSlice> changes(const KeyRange& range, Revision after, size_t max_changes);
+  // As Replica::entries.
+  Result<std::vector<Entry>> entries(Revision after, size_t max_bytes);
 
  private:
   explicit SqliteReader(SqliteDatabase database) : database_(std::move(database)) {}
   Result<RangeResult> range_in_snapshot(const RangeRequest& request);
   Result<ChangeSlice> changes_in_snapshot(const KeyRange& range, Revision after,
                                           size_t max_changes);
+  Result<std::vector<Entry>> entries_in_snapshot(Revision after, size_t max_bytes);
+  Result<Head> head_of_row();
   Result<Revision> number_of(SqliteStatement& statement);
 
   SqliteDatabase database_;
-  SqliteStatement begin_, end_, get_, range_, range_open_, changes_, newest_, floor_;
+  SqliteStatement begin_, end_, get_, range_, range_open_, changes_, newest_, floor_, tenure_;
 };
 
 }  // namespace holdfast::store

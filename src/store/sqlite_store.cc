@@ -1,13 +1,10 @@
 #include "store/sqlite_store.h"
 
-#include <boost/asio/associated_executor.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+
+#include "store/sqlite_store_thread.h"
 
 namespace holdfast::store {
 namespace {
@@ -22,24 +19,6 @@ size_t footprint(const std::vector<Operation>& operations) {
   return bytes;
 }
 
-// Runs `work` on `pool` and resumes the caller on its own executor with the answer.
-template <typename T, typename Work>
-asio::awaitable<T> run_on(asio::thread_pool& pool, Work work) {
-  co_return co_await asio::async_initiate<decltype(asio::use_awaitable), void(T)>(
-      [&pool](auto handler, Work body) {
-        auto executor = asio::get_associated_executor(handler);
-        asio::post(pool, [handler = std::move(handler), body = std::move(body),
-                          guard = asio::make_work_guard(executor)]() mutable {
-          T answer = body();
-          asio::post(guard.get_executor(),
-                     [handler = std::move(handler), answer = std::move(answer)]() mutable {
-                       std::move(handler)(std::move(answer));
-                     });
-        });
-      },
-      asio::use_awaitable, std::move(work));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const asio::any_io_executor& executor,
@@ -48,19 +27,23 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const asio::any_io_execut
   TRY(FileLock lock, FileLock::acquire(options.path));
   TRY(SqliteWriter writer, SqliteWriter::open(options.path, options.writer));
   TRY(SqliteReader reader, SqliteReader::open(options.path));
-  return std::unique_ptr<SqliteStore>(new SqliteStore(executor, std::move(options), std::move(lock),
-                                                      std::move(writer), std::move(reader)));
+  TRY(SqliteSnapshot snapshot, SqliteSnapshot::open(options.path));
+  Parts parts{std::move(lock), std::move(writer), std::move(reader), std::move(snapshot)};
+  return std::unique_ptr<SqliteStore>(
+      new SqliteStore(executor, std::move(options), std::move(parts)));
 }
 
 SqliteStore::SqliteStore(const asio::any_io_executor& executor, SqliteStoreOptions options,
-                         FileLock lock, SqliteWriter writer, SqliteReader reader)
+                         Parts parts)
     : executor_(executor),
       options_(std::move(options)),
-      history_(options_.recent_history, writer.revision(), writer.revision()),
+      facts_(parts.writer.facts()),
+      history_(options_.recent_history, facts_.head.revision, facts_.head.revision),
       changed_(executor),
-      lock_(std::move(lock)),
-      writer_(std::move(writer)),
-      reader_(std::move(reader)) {}
+      lock_(std::move(parts.lock)),
+      writer_(std::move(parts.writer)),
+      reader_(std::move(parts.reader)),
+      snapshot_(std::move(parts.snapshot)) {}
 
 SqliteStore::~SqliteStore() {
   writer_thread_.join();
@@ -81,7 +64,7 @@ asio::awaitable<Result<Revision>> SqliteStore::commit(std::vector<Operation> ope
   CO_TRY_OK(validate(operations, options_.limits));
   const size_t bytes = footprint(operations);
   CO_TRY(const Written written, co_await write(std::move(operations), bytes));
-  co_return written.revision;
+  co_return written.head.revision;
 }
 
 asio::awaitable<Result<size_t>> SqliteStore::expire(WallTime now, size_t limit) {
@@ -95,9 +78,10 @@ asio::awaitable<Status> SqliteStore::compact(Revision through) {
 }
 
 asio::awaitable<Result<std::unique_ptr<Watch>>> SqliteStore::watch(KeyRange range, Revision after) {
-  CO_TRY_OK((co_await read_changes(range, after)).status());
   ChangeSource& source = *this;
-  co_return std::make_unique<LocalWatch>(source, std::move(range), after);
+  auto watch = std::make_unique<LocalWatch>(source, std::move(range), after);
+  CO_TRY_OK(co_await watch->check());
+  co_return watch;
 }
 
 asio::awaitable<Result<ChangeSlice>> SqliteStore::read_changes(const KeyRange& range,
@@ -123,7 +107,10 @@ asio::awaitable<Result<SqliteStore::Written>> SqliteStore::write(SqliteWrite wri
                        std::move(handler)(std::move(written));
                      });
         };
-        pending_.push_back({std::move(body), bytes, std::move(done)});
+        const auto* replica = std::get_if<ReplicaWrite>(&body);
+        const bool is_append =
+            replica != nullptr && std::holds_alternative<AppendRequest>(*replica);
+        pending_.push_back({std::move(body), bytes, is_append, std::move(done)});
         pending_bytes_ += bytes;
         if (!writing_) start_batch();
       },
@@ -146,36 +133,52 @@ void SqliteStore::start_batch() {
   stats_.batches += 1;
   asio::post(writer_thread_, [this, batch = std::move(batch), writes = std::move(writes),
                               guard = asio::make_work_guard(executor_)]() mutable {
-    std::vector<Result<SqliteWritten>> answers = writer_.write(writes);
-    asio::post(executor_, [this, batch = std::move(batch), answers = std::move(answers),
-                           floor = writer_.floor()]() mutable {
-      finish_batch(std::move(batch), std::move(answers), floor);
+    Batch finished{.writes = std::move(batch), .answers = writer_.write(writes)};
+    finished.head = writer_.facts().head;
+    finished.floor = writer_.facts().floor;
+    finished.facts = writer_.changed_facts();
+    asio::post(executor_, [this, finished = std::move(finished)]() mutable {
+      finish_batch(std::move(finished));
     });
   });
 }
 
-void SqliteStore::finish_batch(std::vector<Pending> batch,
-                               std::vector<Result<SqliteWritten>> answers, Revision floor) {
+void SqliteStore::finish_batch(Batch batch) {
   writing_ = false;
   // The disk works on the next batch while this one is answered.
   if (!pending_.empty()) start_batch();
-  for (size_t i = 0; i < batch.size(); ++i) {
-    stats_.writes += 1;
-    if (!answers[i].ok()) {
-      const absl::StatusCode code = answers[i].status().code();
-      const bool disk = code == absl::StatusCode::kUnavailable ||
-                        code == absl::StatusCode::kResourceExhausted ||
-                        code == absl::StatusCode::kDataLoss;
-      if (disk) stats_.failed_writes += 1;
-      batch[i].done(answers[i].status());
-      continue;
-    }
-    const Written written{answers[i]->revision, answers[i]->changes.size()};
-    if (written.changes > 0) history_.append(std::move(answers[i]->changes));
-    batch[i].done(written);
+  if (batch.facts) facts_ = *std::move(batch.facts);
+  facts_.head = batch.head;
+  facts_.floor = batch.floor;
+  size_t bytes = 0;
+  for (size_t i = 0; i < batch.writes.size(); ++i) {
+    bytes += batch.writes[i].bytes;
+    finish_write(batch.writes[i], std::move(batch.answers[i]));
   }
-  history_.compact(std::min(floor, history_.last()));
+  if (copying_) note_written(bytes);
+  history_.compact(std::min(batch.floor, history_.last()));
   changed_.notify_all();
+}
+
+void SqliteStore::finish_write(Pending& write, Result<SqliteWritten> answer) {
+  stats_.writes += 1;
+  if (!answer.ok()) {
+    const absl::StatusCode code = answer.status().code();
+    const bool disk = code == absl::StatusCode::kUnavailable ||
+                      code == absl::StatusCode::kResourceExhausted ||
+                      (code == absl::StatusCode::kDataLoss && !write.is_append);
+    if (disk) stats_.failed_writes += 1;
+    write.done(answer.status());
+    return;
+  }
+  const Written written{answer->head, answer->changes.size()};
+  if (written.changes > 0) history_.append(std::move(answer->changes), answer->head);
+  for (Entry& entry : answer->entries) history_.append(std::move(entry.changes), entry.head);
+  if (answer->replaced) {
+    history_.restart(answer->head.revision);
+    generation_ += 1;
+  }
+  write.done(written);
 }
 
 }  // namespace holdfast::store

@@ -8,6 +8,7 @@
 
 #include "store/plan.h"
 #include "store/sqlite_database.h"
+#include "store/sqlite_ledger.h"
 #include "store/store.h"
 
 namespace holdfast::store {
@@ -19,11 +20,14 @@ struct ExpireRequest {
 struct CompactRequest {
   Revision through = 0;
 };
-using SqliteWrite = std::variant<std::vector<Operation>, ExpireRequest, CompactRequest>;
+using SqliteWrite =
+    std::variant<std::vector<Operation>, ExpireRequest, CompactRequest, ReplicaWrite>;
 
 struct SqliteWritten {
-  Revision revision = 0;        // of the store after this write
+  Head head;                    // of the store after this write
   std::vector<Change> changes;  // of that revision; may be empty
+  std::vector<Entry> entries;   // of an append
+  bool replaced = false;        // by a copy: another history begins at the head
 };
 
 class SqliteWriter {
@@ -40,29 +44,31 @@ class SqliteWriter {
   // so that one write too large for the disk does not take its neighbours with it.
   std::vector<Result<SqliteWritten>> write(const std::vector<SqliteWrite>& batch);
 
-  Revision revision() const { return revision_; }
-  // Changes up to and including this revision are forgotten.
-  Revision floor() const { return floor_; }
+  const ReplicaFacts& facts() const { return ledger_.lineage().facts(); }
+  // All of it, if something changed since the last call that is neither the head nor the floor.
+  std::optional<ReplicaFacts> changed_facts();
 
  private:
-  SqliteWriter(SqliteDatabase database, Options options)
-      : database_(std::move(database)), options_(options) {}
+  SqliteWriter(SqliteDatabase database, SqliteLedger ledger, Options options)
+      : database_(std::move(database)), ledger_(std::move(ledger)), options_(options) {}
 
   Status prepare_statements();
   Result<std::vector<SqliteWritten>> write_together(const std::vector<SqliteWrite>& batch,
                                                     std::vector<Status>& refused);
+  // Why a write cannot be, before anything of it is written.
+  Status refuse(const SqliteWrite& write);
   Result<SqliteWritten> apply(const SqliteWrite& write);
+  Result<SqliteWritten> apply_replica(const ReplicaWrite& write);
+  Status apply_entry(const Head& head, const std::vector<Change>& changes);
   Result<std::vector<Operation>> expired_items(const ExpireRequest& request);
   Result<std::optional<KeyState>> look_up(const std::string& key);
-  Status apply_change(const Change& change, int64_t position);
+  Status apply_change(const Change& change, int64_t position, const Head& head);
   Status compact(Revision through);
 
   SqliteDatabase database_;
+  SqliteLedger ledger_;  // as of the last commit, and inside a transaction as of the last write
   Options options_;
-  // As of the last commit, and inside a transaction as of the last write applied.
-  Revision revision_ = 0;
-  Revision floor_ = 0;
-  SqliteStatement begin_, commit_, rollback_, find_, put_, erase_, log_, expired_, forget_, mark_;
+  SqliteStatement begin_, commit_, rollback_, find_, put_, erase_, log_, expired_, forget_;
 };
 
 }  // namespace holdfast::store

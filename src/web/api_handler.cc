@@ -1,5 +1,6 @@
 #include "web/api_handler.h"
 
+#include <charconv>
 #include <chrono>
 #include <string>
 
@@ -27,6 +28,24 @@ net::HttpResponse with_source(net::HttpResponse response, const Sourced<T>& read
   return response;
 }
 
+uint64_t known_epoch(const net::HttpRequest& request) {
+  const auto found = request.headers.find("holdfast-epoch");
+  if (found == request.headers.end()) return 0;
+  const std::string& text = found->second;
+  uint64_t epoch = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), epoch);
+  return error == std::errc() && end == text.data() + text.size() ? epoch : 0;
+}
+
+// Holdfast-Epoch of every answer; who is sent away is told the role, and where the active half is.
+void add_pair_headers(const PairBackend& pair, const Status& status, net::HttpResponse& response) {
+  response.headers.emplace_back("Holdfast-Epoch", std::to_string(pair.epoch()));
+  if (status.ok() || !split_reason(status).code.starts_with("HF41")) return;
+  const Passage refused = pair.refusal();
+  response.headers.emplace_back("Holdfast-Role", refused.role);
+  if (!refused.active.empty()) response.headers.emplace_back("Holdfast-Active", refused.active);
+}
+
 }  // namespace
 
 asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
@@ -35,13 +54,28 @@ asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
   Result<api::Caller> caller = backend_.admit(presented, verb_of(route.endpoint));
   net::HttpResponse response;
   if (caller.ok()) {
-    Result<net::HttpResponse> answer = co_await dispatch(route, request, *std::move(caller));
+    const Status passed =
+        backend_.pair ? co_await pass(route, request, *caller) : absl::OkStatus();
+    Result<net::HttpResponse> answer = passed;
+    if (passed.ok()) answer = co_await dispatch(route, request, *std::move(caller));
     response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
+    if (backend_.pair) add_pair_headers(*backend_.pair, answer.status(), response);
   } else {
     response = error_answer(caller.status());
   }
   if (!response.stream) response.headers.emplace_back("Cache-Control", "no-store");
   co_return response;
+}
+
+asio::awaitable<Status> ApiHandler::pass(const Route& route, const net::HttpRequest& request,
+                                         const api::Caller& caller) {
+  if (route.endpoint == Endpoint::Status) co_return absl::OkStatus();
+  if (route.endpoint == Endpoint::ServiceConfig) {
+    backend_.pair->vote(caller);
+    co_return absl::OkStatus();
+  }
+  const Passage passage = co_await backend_.pair->enter(caller, known_epoch(request));
+  co_return passage.status;
 }
 
 ApiHandler::Answer ApiHandler::dispatch(const Route& route, const net::HttpRequest& request,

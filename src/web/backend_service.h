@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "api/gate.h"
@@ -33,6 +34,21 @@ struct Sourced {
   std::optional<Duration> stale_for{};  // since a stale answer was last known to be whole
 };
 
+// What becomes of a call at a controller that is one of a pair.
+struct Passage {
+  Status status{};       // OK: it is served here
+  std::string role{};    // of this half, as "passive"
+  std::string active{};  // where it is served; empty: not known
+};
+struct PairBackend {
+  // Asked before each call but those that either half answers. Waits while this half becomes
+  // active.
+  std::function<asio::awaitable<Passage>(const api::Caller&, uint64_t known_epoch)> enter;
+  std::function<void(const api::Caller&)> vote;
+  std::function<uint64_t()> epoch;
+  std::function<Passage()> refusal;
+};
+
 struct Backend {
   // Gate::admit
   std::function<Result<api::Caller>(const api::Presented&, std::string_view verb)> admit;
@@ -58,6 +74,8 @@ struct Backend {
   Call<v1::GetStatusResponse, v1::GetStatusRequest> status;
   Call<v1::WhoAmIResponse, v1::WhoAmIRequest> who_am_i;
   Call<v1::GetServiceConfigResponse, v1::GetServiceConfigRequest> service_config;
+  // Of a controller that is one of a pair.
+  std::optional<PairBackend> pair{};
   // Of a node only.
   std::function<v1::GetCachesResponse()> caches;
   // The same: /v1/tunnels and /v1/drain, from the request to the answer.

@@ -48,6 +48,10 @@ class WatchHandler::Watcher {
   events::WatcherId id() const { return id_; }
   // Why it has to end; OK if it has not.
   const Status& verdict() const { return verdict_; }
+  void end(const Status& why) {
+    if (verdict_.ok()) verdict_ = why;
+    wake();
+  }
   void judge(bool changed, WallTime now) {
     if (verdict_.ok()) verdict_ = lawful_.verdict(changed, now);
     if (!verdict_.ok()) wake();
@@ -147,6 +151,10 @@ void WatchHandler::wake(const std::vector<events::WatcherId>& ids) {
 void WatchHandler::end_unlawful(bool changed) {
   const WallTime now = clock_.wall_now();
   for (const auto& [id, watcher] : watchers_) watcher->judge(changed, now);
+}
+
+void WatchHandler::end_all(const Status& why) {
+  for (const auto& [id, watcher] : watchers_) watcher->end(why);
 }
 
 void WatchHandler::shut_down(Status why) {

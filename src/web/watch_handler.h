@@ -49,6 +49,8 @@ class WatchHandler {
   void end_unlawful(bool changed);
   // Lets these watchers take what is due to them; ids of others are ignored.
   void wake(const std::vector<events::WatcherId>& ids);
+  // Ends every stream that runs with `why`.
+  void end_all(const Status& why);
   // Ends every stream with `why` and refuses new ones.
   void shut_down(Status why);
   size_t size() const { return watchers_.size(); }

@@ -48,6 +48,8 @@ class WebServer {
   void wake(const std::vector<events::WatcherId>& ids) { watches_.wake(ids); }
   // As WatchHandler::end_unlawful().
   void end_unlawful(bool changed) { watches_.end_unlawful(changed); }
+  // As WatchHandler::end_all().
+  void end_watches(const Status& why) { watches_.end_all(why); }
   asio::awaitable<void> stop();
   size_t watcher_count() const { return watches_.size(); }
 

@@ -1,6 +1,7 @@
 // The store contract on the stores of this process: memory and SQLite, the latter also with so
-// little recent history in memory that watches read from the file.
+// little recent history in memory that watches read from the file, and as one half of a pair.
 #include "store/memory_store.h"
+#include "store/replicated_store.h"
 #include "store/sqlite_store.h"
 #include "store/store_contract.h"
 #include "support/temp_dir.h"
@@ -50,6 +51,34 @@ class SqliteHarness final : public LocalHarness {
   test::TempDir dir_;
 };
 
+// A half whose peer has everything at once.
+class InstantAdmission final : public Admission {
+ public:
+  Status may_write() const override { return absl::OkStatus(); }
+  Status may_read() const override { return absl::OkStatus(); }
+  uint64_t activation() const override { return 1; }
+  Revision acknowledged_through() const override { return std::numeric_limits<Revision>::max(); }
+  asio::awaitable<Status> acknowledged(Revision) override { co_return absl::OkStatus(); }
+};
+
+class ReplicatedHarness final : public LocalHarness {
+ public:
+  ReplicatedHarness() {
+    auto opened = SqliteStore::open(io_.get_executor(), {.path = dir_.file("store.db")});
+    HF_CHECK(opened.ok(), opened.status().ToString());
+    inner_ = *std::move(opened);
+    const Status begun = run(io_, inner_->begin_tenure(1));
+    HF_CHECK(begun.ok(), begun.ToString());
+    store_ = std::make_unique<ReplicatedStore>(*inner_, admission_);
+  }
+  ~ReplicatedHarness() override { store_.reset(); }
+
+ private:
+  test::TempDir dir_;
+  InstantAdmission admission_;
+  std::unique_ptr<SqliteStore> inner_;
+};
+
 std::unique_ptr<StoreHarness> memory() {
   return std::make_unique<MemoryHarness>();
 }
@@ -60,9 +89,15 @@ std::unique_ptr<StoreHarness> sqlite_with_little_memory() {
   return std::make_unique<SqliteHarness>(ChangeLogOptions{.max_changes = 2});
 }
 
+std::unique_ptr<StoreHarness> replicated() {
+  return std::make_unique<ReplicatedHarness>();
+}
+
 INSTANTIATE_TEST_SUITE_P(Memory, StoreContract, testing::Values(memory));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(SqliteFromFile, StoreContract, testing::Values(sqlite_with_little_memory));
+
+INSTANTIATE_TEST_SUITE_P(Replicated, StoreContract, testing::Values(replicated));
 
 }  // namespace
 }  // namespace holdfast::store

@@ -159,6 +159,112 @@ TEST_F(SqliteFile, RefusesAFileOfANewerVersion) {
   expect_refused(absl::StatusCode::kFailedPrecondition, "schema version 99");
 }
 
+// The schema of version 1, as it was, with three revisions in it.
+constexpr const char* kVersion1 = R"sql(
+  PRAGMA journal_mode=WAL;
+  BEGIN;
+  PRAGMA application_id=1212576628;
+  PRAGMA user_version=1;
+  CREATE TABLE item(
+    key BLOB PRIMARY KEY, value BLOB NOT NULL, revision INTEGER NOT NULL,
+    created INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID;
+  CREATE INDEX item_expires ON item(expires) WHERE expires IS NOT NULL;
+  CREATE TABLE change(
+    revision INTEGER NOT NULL, position INTEGER NOT NULL, type INTEGER NOT NULL,
+    key BLOB NOT NULL, value BLOB NOT NULL, created INTEGER NOT NULL, expires INTEGER,
+    PRIMARY KEY(revision, position)) WITHOUT ROWID;
+  CREATE TABLE meta(name TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
+  INSERT INTO meta VALUES('compacted', 1);
+  INSERT INTO item VALUES(CAST('/a' AS BLOB), CAST('1' AS BLOB), 2, 2, NULL);
+  INSERT INTO item VALUES(CAST('/b' AS BLOB), CAST('3' AS BLOB), 4, 3, 5000);
+  INSERT INTO change VALUES(2, 0, 0, CAST('/a' AS BLOB), CAST('1' AS BLOB), 2, NULL);
+  INSERT INTO change VALUES(3, 0, 0, CAST('/b' AS BLOB), CAST('2' AS BLOB), 3, NULL);
+  INSERT INTO change VALUES(4, 0, 0, CAST('/b' AS BLOB), CAST('3' AS BLOB), 3, 5000);
+  COMMIT;
+)sql";
+
+TEST_F(SqliteFile, UpgradesAFileOfTheFormerVersionInPlace) {
+  {
+    auto old = SqliteDatabase::open(path_, SqliteDatabase::Mode::Create);
+    ASSERT_TRUE(old.ok());
+    const Status made = old->execute(kVersion1);
+    ASSERT_TRUE(made.ok()) << made;
+  }
+  std::string store_id;
+  {
+    const auto store = must_open();
+    store_id = store->facts().store_id;
+    EXPECT_EQ(store->facts().head, (Head{.epoch = 0, .revision = 4, .chain = 0}));
+    EXPECT_EQ(bytes_of(path_).substr(60, 4), std::string("\0\0\0\x02", 4)) << "where old ones look";
+  }
+  const auto store = must_open();
+
+  EXPECT_THAT(store_id, testing::MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_EQ(store->facts().store_id, store_id) << "drawn once";
+  EXPECT_EQ(run(io_, store->get("/a"))->value, "1");
+  auto watch = run(io_, store->watch(prefix_range("/"), 2));
+  ASSERT_TRUE(watch.ok());
+  EXPECT_THAT(texts(*run(io_, (*watch)->next()), 0),
+              testing::ElementsAre("put /b=2@3", "put /b=3@4"));
+  EXPECT_EQ(*run(io_, store->expire(WallTime(std::chrono::milliseconds(5000)), 10)), 1u);
+  ASSERT_TRUE(run(io_, store->begin_tenure(1)).ok());
+  EXPECT_EQ(commit(*store, {put("/c", "4")}), 6);
+  EXPECT_EQ(run(io_, store->entries(5, 1000))->size(), 1u);
+}
+
+TEST_F(SqliteFile, AnUpgradeThatFailsLeavesTheFormerVersion) {
+  {
+    auto old = SqliteDatabase::open(path_, SqliteDatabase::Mode::Create);
+    ASSERT_TRUE(old.ok());
+    ASSERT_TRUE(old->execute(kVersion1).ok());
+    ASSERT_TRUE(old->execute("CREATE TABLE incoming(in_the_way)").ok());
+  }
+
+  expect_refused(absl::StatusCode::kUnavailable, "upgrading");
+  auto file = SqliteDatabase::open(path_, SqliteDatabase::Mode::ReadWrite);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(*file->query_number("PRAGMA user_version"), 1);
+  EXPECT_FALSE(file->query_number("SELECT epoch FROM tenure").ok());
+}
+
+TEST_F(SqliteFile, ForgetsACopyThatWasNotFinished) {
+  ReplicaFacts facts;
+  {
+    const auto store = must_open();
+    ASSERT_TRUE(run(io_, store->begin_tenure(1)).ok());
+    facts = store->facts();
+    CopyPage page;
+    page.items = {{.key = "/a", .value = std::string(100'000, 'v'), .revision = 1}};
+    ASSERT_TRUE(run(io_, store->begin_copy(facts)).ok());
+    ASSERT_TRUE(run(io_, store->add_to_copy(page)).ok());
+  }
+  const auto store = must_open();
+
+  EXPECT_EQ(run(io_, store->finish_copy(2)).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(run(io_, store->get("/a")).status().code(), absl::StatusCode::kNotFound);
+  auto file = SqliteDatabase::open(path_, SqliteDatabase::Mode::ReadOnly);
+  EXPECT_EQ(*file->query_number("SELECT count(*) FROM incoming"), 0);
+}
+
+TEST_F(SqliteFile, ACopyThatIsReadTooSlowlyIsEnded) {
+  auto opened =
+      SqliteStore::open(io_.get_executor(), {.path = path_, .max_bytes_behind_copy = 50'000});
+  ASSERT_TRUE(opened.ok());
+  SqliteStore& store = **opened;
+  commit(store, {put("/a", "1"), put("/b", "2")});
+  ASSERT_TRUE(run(io_, store.begin_tenure(1)).ok());
+  ASSERT_TRUE(run(io_, store.begin_reading()).ok());
+  for (int i = 0; i < 4; ++i) commit(store, {put("/a", std::string(10'000, 'v'))});
+  EXPECT_TRUE(run(io_, store.read_page(1)).ok());
+
+  for (int i = 0; i < 4; ++i) commit(store, {put("/a", std::string(10'000, 'v'))});
+
+  EXPECT_EQ(run(io_, store.read_page(1)).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store.stats().copies_ended, 1u);
+  EXPECT_TRUE(run(io_, store.begin_reading()).ok());
+  EXPECT_TRUE(run(io_, store.read_page(1)).ok());
+}
+
 TEST_F(SqliteFile, RefusesADamagedFile) {
   fill();
   const auto size = std::filesystem::file_size(path_);

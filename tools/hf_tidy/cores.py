@@ -9,7 +9,7 @@ from hf_tidy.tree import File, Finding, Tree
 SERVICE_MODULES = ("net", "rpc", "app", "api", "cli")
 SERVICE_ENDINGS = ("_service", "_server", "_agent", "_handler", "_loader")
 # In store, by stem: the backends wait, and the contract is run against backends.
-STORE_SERVICES = re.compile(r"_store|_watch|_client|^etcd_|^store_contract")
+STORE_SERVICES = re.compile(r"_store|_watch|_client|^etcd_|^store_contract|^replica_contract")
 # In the modules that wait: what only decides, by how its path begins.
 CORES_AMONG_SERVICES = ("src/rpc/pick_action", "src/rpc/pick_child", "src/rpc/pick_healthy",
                         "src/rpc/pick_table", "src/rpc/repeat")
@@ -17,6 +17,7 @@ BASE_SERVICES = ("src/base/log.h", "src/base/log.cc", "src/base/log_test.cc", "s
 # What single files and modules may do although they are cores, and why.
 EXCEPTIONS = {
     "src/store/store.h": ("coroutine",),   # the seam: its operations are awaited
+    "src/store/replica.h": ("coroutine",),  # the seam: its operations are awaited
     "src/cache/upstream.h": ("coroutine",),  # the seam: its operations are awaited
     "src/tunnel/stream_dialer.h": ("coroutine",),  # the seam: its operation is awaited
     "src/cache/published_test.cc": ("thread",),  # what it tests is for many threads

@@ -1,0 +1,254 @@
+// Who may read and write here until when; switching over; what operators are told.
+#include "ha/half.h"
+
+#include "ha/half_fixture.h"
+
+namespace holdfast::ha {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Kind = Reception::Kind;
+
+class ServingBackup : public HalfTest {
+ protected:
+  ServingBackup() : HalfTest(Member::Backup) { options_.timing.recovery = 20s; }
+};
+class ServingPrimary : public HalfTest {
+ protected:
+  void drop_peer() {
+    pass(700ms);
+    answer();
+    begin();
+  }
+};
+class BestEffortPrimary : public HalfTest {
+ protected:
+  BestEffortPrimary() : HalfTest(Member::Primary, Mode::BestEffort) {}
+};
+class SyncPrimary : public HalfTest {
+ protected:
+  SyncPrimary() : HalfTest(Member::Primary, Mode::Sync) {}
+};
+
+TEST_F(ServingPrimary, TheLeaseLastsFromWhenTheEchoedBeatWasSent) {
+  lead();
+  const Time sent = now_;
+  const Beat beat = send();
+  send();
+  peers_.heard = beat.number;
+  pass(80ms);
+  hear();
+  pass(sent + 599ms - now_);
+  EXPECT_TRUE(half_->may_read(now_).ok()) << half_->may_read(now_);
+  pass(1ms);
+  EXPECT_EQ(code(half_->may_read(now_)), "HF4107");
+  EXPECT_TRUE(half_->may_write(now_).ok()) << "a write waits for both disks anyway";
+}
+
+TEST_F(ServingPrimary, AnEchoMeantForAFormerProcessGivesNoLease) {
+  lead();
+  pass(600ms);
+  for (int i = 0; i < 5; ++i) send();
+  peers_.heard_process = "mine, before the crash";
+  peers_.heard = send().number;
+  hear();
+  EXPECT_FALSE(half_->has_lease(now_));
+}
+
+TEST_F(ServingPrimary, AnEchoOfWhatWasNeverSentGivesNoLease) {
+  lead();
+  pass(600ms);
+  peers_.heard = send().number + 1;
+  hear();
+  EXPECT_FALSE(half_->has_lease(now_));
+}
+
+TEST_F(ServingPrimary, WhoIsAloneInTheRecordNeedsNoLease) {
+  lead();
+  drop_peer();
+  pass(5s);
+  EXPECT_TRUE(half_->may_read(now_).ok());
+}
+
+TEST_F(ServingPrimary, AfterALateTickTheLeaseIsOverForThreeBeats) {
+  lead();
+  const Beat before = send();
+  now_ += 301ms;
+  EXPECT_EQ(code(half_->may_read(now_)), "HF4107") << "even before the tick";
+  take(half_->on_tick(now_));
+  peers_.heard = before.number;
+  hear();
+  EXPECT_FALSE(half_->has_lease(now_));
+  exchange();
+  EXPECT_FALSE(half_->has_lease(now_));
+  exchange();
+  EXPECT_TRUE(half_->has_lease(now_));
+}
+
+TEST_F(ServingBackup, WhoIsTakingOverPromisesNothing) {
+  follow();
+  EXPECT_EQ(send().heard, peers_.number);
+  EXPECT_EQ(send().heard_process, "theirs");
+  pass(1100ms);
+  take(half_->on_client(now_).actions);
+  hear();  // it is back, but the witness may have decided already
+  EXPECT_EQ(send().heard, 0U);
+  witness_is_silent();
+  EXPECT_EQ(send().heard, peers_.number);
+}
+
+TEST_F(BestEffortPrimary, ActiveIsEnough) {
+  take(half_->start(now_));
+  EXPECT_EQ(code(half_->may_read(now_)), "HF4105");
+  pass(1100ms);
+  take(half_->on_client(now_).actions);
+  begin();
+  pass(10s);
+  EXPECT_TRUE(half_->may_read(now_).ok());
+  EXPECT_TRUE(half_->may_write(now_).ok());
+}
+
+TEST_F(ServingBackup, APassiveHalfNamesTheActive) {
+  follow();
+  const Reception reception = half_->on_client(now_);
+  EXPECT_EQ(reception.kind, Kind::Redirect);
+  EXPECT_EQ(reception.active, "primary:7443");
+  EXPECT_EQ(code(reception.why), "HF4101");
+  EXPECT_EQ(reception.why.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(reception.why.message()), HasSubstr("PASSIVE"));
+  EXPECT_EQ(code(half_->may_write(now_)), "HF4101");
+}
+
+TEST_F(ServingPrimary, ASwitchOverFreezesThenHandsOver) {
+  lead();
+  Result<HalfActions> actions = half_->switch_over(now_);
+  ASSERT_TRUE(actions.ok());
+  take(*std::move(actions));
+  EXPECT_EQ(quiesced_, 1);
+  EXPECT_EQ(code(half_->may_write(now_)), "HF4108");
+  EXPECT_EQ(half_->on_client(now_).kind, Kind::Wait);
+  pass(20ms);
+  take(half_->on_quiet(now_));
+  answer();
+  EXPECT_FALSE(half_->is_active());
+  EXPECT_EQ(witness_.active(), Member::Backup);
+  pass(30ms);
+  peers_.facts.state = State::Active;
+  peers_.facts.promised = 2;
+  hear();
+  EXPECT_EQ(half_->last_switch()->reason, "switchover");
+  EXPECT_EQ(half_->last_switch()->took, 30ms);
+  EXPECT_EQ(half_->on_client(now_).active, "backup:7443");
+}
+
+TEST_F(ServingPrimary, ASwitchOverToWhoIsNotInSyncIsRefused) {
+  lead();
+  drop_peer();
+  EXPECT_EQ(code(half_->switch_over(now_).status()), "HF4104");
+}
+
+TEST_F(BestEffortPrimary, ASwitchOverThatDoesNotComeAboutEnds) {
+  take(half_->start(now_));
+  peers_.facts.state = State::Backup;
+  hear();
+  begin();
+  half_->on_written({1, 9, 1});
+  take(half_->on_acked({1, 9, 1}, "B", now_));
+  ASSERT_TRUE(half_->switch_over(now_).ok());
+  for (int i = 0; i < 19; ++i) exchange();
+  EXPECT_FALSE(half_->may_write(now_).ok());
+  exchange();
+  EXPECT_TRUE(half_->may_write(now_).ok());
+}
+
+TEST_F(ServingBackup, ControlGoesBackAfterATimeWithoutTrouble) {
+  lead();
+  for (int i = 0; i < 198; ++i) exchange();
+  EXPECT_EQ(quiesced_, 0);
+  for (int i = 0; i < 5; ++i) exchange();
+  EXPECT_EQ(quiesced_, 1);
+  EXPECT_TRUE(half_->protocol().frozen());
+}
+
+TEST_F(ServingBackup, ControlDoesNotGoBackToAnotherVersionOrFromThePrimary) {
+  lead();
+  peers_.schema_max = 2;
+  for (int i = 0; i < 300; ++i) exchange();
+  EXPECT_EQ(quiesced_, 0);
+  peers_.schema_max = 1;
+  for (int i = 0; i < 100; ++i) exchange();
+  EXPECT_EQ(quiesced_, 0) << "its time began only now";
+}
+
+TEST_F(ServingPrimary, APrimaryKeepsControl) {
+  options_.timing.recovery = 20s;
+  lead();
+  for (int i = 0; i < 300; ++i) exchange();
+  EXPECT_EQ(quiesced_, 0);
+}
+
+TEST_F(SyncPrimary, AnOperatorCanForceIt) {
+  make({.promised = 1, .head = {1, 5, 1}});
+  take(half_->start(now_));
+  take(half_->force(now_));
+  begin();
+  EXPECT_TRUE(half_->may_read(now_).ok());
+  EXPECT_EQ(half_->last_switch()->reason, "forced by an operator");
+}
+
+TEST_F(ServingPrimary, WhatWouldHappenIsSaidInOneSentence) {
+  EXPECT_EQ(half_->if_active_died(now_), "no half is active now");
+  lead();
+  EXPECT_THAT(half_->if_active_died(now_), HasSubstr("the backup takes over"));
+  EXPECT_THAT(half_->if_active_died(now_), HasSubstr("nothing acknowledged is lost"));
+  drop_peer();
+  EXPECT_THAT(half_->if_active_died(now_), HasSubstr("nobody takes over: the backup is not in"));
+  pass(500ms);
+  EXPECT_THAT(half_->if_active_died(now_), HasSubstr("the backup is not there"));
+}
+
+TEST_F(ServingBackup, APassiveHalfSaysTheSame) {
+  follow();
+  EXPECT_THAT(half_->if_active_died(now_), HasSubstr("the backup takes over"));
+}
+
+TEST_F(ServingPrimary, WithoutAWitnessNobodyTakesOver) {
+  lead();
+  take(half_->on_witness_silent(uint64_t{1} << 63 | 7, now_));
+  EXPECT_THAT(half_->if_active_died(now_), HasSubstr("when the witness answers again"));
+}
+
+TEST_F(ServingPrimary, ProblemsHaveCodes) {
+  const auto codes = [&] {
+    std::vector<std::string> codes;
+    for (const Status& one : half_->problems(now_)) codes.push_back(code(one));
+    return codes;
+  };
+  lead();
+  EXPECT_THAT(codes(), testing::IsEmpty());
+  peers_.schema_min = peers_.schema_max = 9;
+  hear();
+  EXPECT_THAT(codes(), testing::ElementsAre("HF4112"));
+  peers_.schema_min = 1;
+  hear();
+  drop_peer();
+  EXPECT_THAT(codes(), testing::ElementsAre("HF4109"));
+  pass(400ms);
+  EXPECT_THAT(codes(), testing::ElementsAre("HF4102"));
+}
+
+TEST_F(ServingPrimary, ABeatCarriesTheLatestTenures) {
+  for (Epoch epoch = 1; epoch <= 100; ++epoch) {
+    facts_.tenures.push_back({epoch, static_cast<store::Revision>(epoch)});
+  }
+  const Beat beat = send();
+  EXPECT_EQ(beat.tenures.size(), kMaxTenures);
+  EXPECT_EQ(beat.tenures.back().epoch, 100U);
+  half_->on_unfit();
+  EXPECT_TRUE(send().needs_copy);
+  EXPECT_EQ(send().number, 3U);
+}
+
+}  // namespace
+}  // namespace holdfast::ha

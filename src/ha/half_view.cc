@@ -1,0 +1,157 @@
+// What a half says of itself: to clients, to operators.
+#include <fmt/format.h>
+
+#include "base/reason.h"
+#include "ha/half.h"
+#include "ha/shipping.h"
+
+namespace holdfast::ha {
+namespace {
+
+using absl::StatusCode;
+
+std::string_view other_name(Member me) {
+  return to_string(other(me));
+}
+
+}  // namespace
+
+bool Half::peer_alive(Time now) const {
+  return !refused_ && now < expiry();
+}
+
+bool Half::has_lease(Time now) const {
+  const bool trusted = lease_from_ && distrust_ == 0 && !is_late(now);
+  return trusted && now < *lease_from_ + options_.timing.lease;
+}
+
+std::optional<Duration> Half::witness_silence(Time now) const {
+  if (!witness_silent_since_) return std::nullopt;
+  return now - *witness_silent_since_;
+}
+
+store::Revision Half::lag() const {
+  if (!is_active() || !peer_) return 0;
+  return std::max<store::Revision>(0, protocol_.head().revision - peer_->facts.head.revision);
+}
+
+// Configured so that the two cannot be a pair. The schema is another matter: they may still decide
+// who serves.
+Status Half::mismatch() const {
+  if (!peer_) return absl::OkStatus();
+  const Status status = may_sync(describe(), *peer_);
+  return split_reason(status).code == "HF4112" ? absl::OkStatus() : status;
+}
+
+Status Half::not_active(Time now) const {
+  if (const Status status = mismatch(); !status.ok()) {
+    return {StatusCode::kUnavailable, status.message()};
+  }
+  const std::string_view state = to_string(protocol_.state());
+  if (peer_ && peer_->facts.state == State::Active && peer_alive(now)) {
+    return coded(StatusCode::kUnavailable, "HF4101",
+                 fmt::format("this half is {}; the active one is {} at {}", state, peer_->name,
+                             peer_->address));
+  }
+  return coded(StatusCode::kUnavailable, "HF4105",
+               fmt::format("no half is active: this one is {}, the other {}", state,
+                           peer_alive(now) ? "is not active either" : "is not there"));
+}
+
+Status Half::may_read(Time now) const {
+  if (!is_active()) return not_active(now);
+  if (options_.pair.mode == Mode::BestEffort) return absl::OkStatus();
+  if (protocol_.required() == Members::of(options_.pair.me) || has_lease(now)) {
+    return absl::OkStatus();
+  }
+  return coded(StatusCode::kUnavailable, "HF4107",
+               fmt::format("the {} has not confirmed for {} that this half is the active one",
+                           other_name(options_.pair.me), to_short_string(options_.timing.lease)));
+}
+
+Status Half::may_write(Time now) const {
+  if (!is_active()) return not_active(now);
+  if (protocol_.may_write()) return absl::OkStatus();
+  if (!protocol_.frozen()) {
+    return coded(StatusCode::kUnavailable, "HF4109",
+                 fmt::format("the {} is not in sync: writes wait until it is",
+                             other_name(options_.pair.me)));
+  }
+  return coded(StatusCode::kUnavailable, "HF4108",
+               fmt::format("this half is handing over to the {}", other_name(options_.pair.me)));
+}
+
+std::string Half::if_peer_takes(Time now) const {
+  const std::string_view passive =
+      to_string(other(is_active() ? options_.pair.me : other(options_.pair.me)));
+  const std::string soon =
+      fmt::format("at once if its process ends, else after {} of silence",
+                  to_short_string(options_.timing.take + options_.timing.skew));
+  switch (options_.pair.mode) {
+    case Mode::BestEffort:
+      return fmt::format(
+          "the {} takes over with the next request of a client, {}; what it has not got by then is "
+          "lost ({} revisions now)",
+          passive, soon, lag());
+    case Mode::Sync:
+      return fmt::format(
+          "nobody serves until an operator runs `holdfast ha promote --force` at the {}; nothing "
+          "acknowledged is lost",
+          passive);
+    case Mode::Witness:
+      break;
+  }
+  if (witness_silent_since_) {
+    return fmt::format("the {} takes over when the witness answers again (silent for {})", passive,
+                       to_short_string(*witness_silence(now)));
+  }
+  return fmt::format(
+      "the {} takes over with the next request of a client, {}; nothing acknowledged is lost",
+      passive, soon);
+}
+
+std::string Half::if_active_died(Time now) const {
+  const bool peer_active = peer_ && peer_->facts.state == State::Active && peer_alive(now);
+  if (!is_active() && !peer_active) return "no half is active now";
+  if (!mismatch().ok()) return "nobody takes over: the halves are not configured as a pair";
+  const Member passive = is_active() ? other(options_.pair.me) : options_.pair.me;
+  if (is_active() && !peer_alive(now)) {
+    return fmt::format("nobody takes over: the {} is not there", to_string(passive));
+  }
+  // What an active half knows of its peer, or a passive one by the record of the active.
+  const Record& record = protocol_.record();
+  const bool witness = options_.pair.mode == Mode::Witness;
+  const bool recorded = !witness || record.in_sync.has(passive);
+  const bool synced = is_active() ? protocol_.peer_in_sync() : true;
+  if (options_.pair.mode != Mode::BestEffort && !(recorded && synced)) {
+    return fmt::format("nobody takes over: the {} is not in sync and lacks acknowledged writes",
+                       to_string(passive));
+  }
+  return if_peer_takes(now);
+}
+
+std::vector<Status> Half::problems(Time now) const {
+  std::vector<Status> problems;
+  const std::string_view peer = other_name(options_.pair.me);
+  const auto add = [&](std::string_view code, std::string_view message) {
+    problems.push_back(coded(StatusCode::kFailedPrecondition, code, message));
+  };
+  if (!peer_alive(now)) {
+    add("HF4102", refused_ ? fmt::format("the {}'s process is gone", peer)
+                           : fmt::format("the {} has been silent for {}", peer,
+                                         to_short_string(peer_silence(now))));
+  } else if (peer_) {
+    const Status sync = may_sync(describe(), *peer_);
+    if (!sync.ok()) problems.push_back(sync);
+    if (sync.ok() && is_active() && !protocol_.peer_in_sync()) {
+      add("HF4109", fmt::format("the {} is not in sync: it lacks {} revisions", peer, lag()));
+    }
+  }
+  if (options_.pair.mode == Mode::Witness && witness_silent_since_) {
+    add("HF4111",
+        fmt::format("the witness has not answered for {}", to_short_string(*witness_silence(now))));
+  }
+  return problems;
+}
+
+}  // namespace holdfast::ha

@@ -1,0 +1,243 @@
+#include "ha/pair_service.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "base/log.h"
+#include "base/reason.h"
+#include "ha/wire.h"
+#include "net/within.h"
+
+namespace holdfast::ha {
+namespace {
+
+constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+// However near the next deadline is: a core that wants to be woken at once does not get all of us.
+constexpr Duration kShortestRest = std::chrono::milliseconds(1);
+
+Protocol::Durable durable_of(const store::ReplicaFacts& facts) {
+  return {.promised = facts.promised, .head = facts.head, .store_id = facts.store_id};
+}
+
+template <typename... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+}  // namespace
+
+PairService::PairService(const asio::any_io_executor& loop, const Clock& clock,
+                         store::Replica& replica, PairOptions options, PairHooks hooks)
+    : loop_(loop),
+      clock_(clock),
+      replica_(replica),
+      options_(std::move(options)),
+      hooks_(std::move(hooks)),
+      half_(options_.half, durable_of(replica.facts()), clock.now()),
+      link_(loop, clock, options_.peer, link_handlers()),
+      shipping_(loop, replica, options_.shipping, shipping_handlers()),
+      intake_(loop, replica, intake_handlers()),
+      seen_state_(half_.protocol().state()),
+      alarm_(loop),
+      started_(clock.wall_now()),
+      tasks_(loop) {
+  if (options_.witness) witness_.emplace(clock, *options_.witness);
+}
+
+PairService::~PairService() = default;
+
+PeerLinkHandlers PairService::link_handlers() {
+  return {.own_beat = [this] { return beat(); },
+          .on_beat = [this](const v1::Beat& beat) { on_beat(beat); },
+          .on_end =
+              [this](LinkEnd end, Time tried) {
+                act(half_.on_link_end(end, tried, clock_.now()));
+                shipping_.restart();
+              },
+          .on_up =
+              [this] {
+                log::info("linked to the other half", {{"address", options_.peer.address}});
+                shipping_.restart();
+              }};
+}
+
+ShippingHandlers PairService::shipping_handlers() {
+  return {.epoch = [this] { return half_.is_active() ? half_.protocol().epoch() : Epoch{0}; },
+          .channel = [this] { return link_.channel(); },
+          .on_acked = [this](const Head& head, const std::string& store_id) {
+            act(half_.on_acked(head, store_id, clock_.now()));
+          }};
+}
+
+IntakeHandlers PairService::intake_handlers() {
+  return {.may_take =
+              [this](Epoch epoch) {
+                HalfActions actions;
+                const Status may = half_.on_replicate(epoch, clock_.now(), actions);
+                act(std::move(actions));
+                return may;
+              },
+          .on_appended =
+              [this](Epoch epoch, const Head& head) {
+                act(half_.on_appended(epoch, head, clock_.now()));
+              },
+          .before_copy = [this](const store::ReplicaFacts& of) -> asio::awaitable<Status> {
+            if (!hooks_.before_copy) co_return absl::OkStatus();
+            co_return co_await hooks_.before_copy(of);
+          }};
+}
+
+void PairService::start() {
+  act(half_.start(clock_.now()));
+  tasks_.spawn(link_.run());
+  tasks_.spawn(link_.watch_silence());
+  tasks_.spawn(shipping_.run());
+  tasks_.spawn(tick());
+  tasks_.spawn(beats());
+}
+
+asio::awaitable<void> PairService::stop() {
+  stopped_ = true;
+  fail_waiters();
+  for (asio::steady_timer* waiter : change_waiters_) waiter->cancel();
+  co_await tasks_.join();
+}
+
+void PairService::set_tls(const rpc::TlsOptions& peer, const rpc::TlsOptions& witness) {
+  link_.set_tls(peer);
+  if (witness_) witness_->set_tls(witness);
+}
+
+void PairService::act(HalfActions actions) {
+  for (HalfAction& action : actions) {
+    std::visit(Overloaded{[this](AskWitness& ask) { tasks_.spawn(ask_witness(std::move(ask))); },
+                          [this](BeginTenure& begin) { tasks_.spawn(begin_tenure(begin.epoch)); },
+                          [this](SendBeat&) { send_beat(); },
+                          [this](Quiesce&) { tasks_.spawn(quiesce()); }},
+               action);
+  }
+  notice();
+}
+
+// Everything that is told to the half ends here.
+void PairService::notice() {
+  note_written();
+  const State state = half_.protocol().state();
+  const Epoch epoch = half_.protocol().epoch();
+  const State before = std::exchange(seen_state_, state);
+  const Epoch epoch_before = std::exchange(seen_epoch_, epoch);
+  if (state != before || epoch != epoch_before) on_role(before);
+  wake_acknowledged();
+  shipping_.wake();
+  for (asio::steady_timer* waiter : change_waiters_) waiter->cancel();
+  alarm_.cancel();
+}
+
+void PairService::on_role(State before) {
+  const State state = half_.protocol().state();
+  log::info("this half of the pair changed", {{"half", to_string(options_.half.pair.me)},
+                                              {"from", to_string(before)},
+                                              {"to", to_string(state)},
+                                              {"epoch", epoch()}});
+  if (before == State::Active && state != State::Active) {
+    stats_.step_downs += 1;
+    fail_waiters();
+  }
+  if (before != State::Active && state == State::Active) {
+    stats_.switches += 1;
+    const std::optional<Switch>& last = half_.last_switch();
+    if (last) {
+      log::info("active", {{"reason", last->reason}, {"took", to_short_string(last->took)}});
+    }
+  }
+  shipping_.restart();
+  send_beat();
+  if (hooks_.changed) hooks_.changed();
+}
+
+void PairService::send_beat() {
+  if (hooks_.send_beat && !stopped_) hooks_.send_beat(beat());
+}
+
+v1::Beat PairService::beat() {
+  return to_proto(half_.next_beat(clock_.now(), replica_.facts()));
+}
+
+void PairService::on_beat(const v1::Beat& beat) {
+  const Result<Beat> heard = from_proto(beat);
+  if (!heard.ok()) {
+    stats_.bad_beats += 1;
+    return;
+  }
+  act(half_.on_beat(*heard, clock_.now()));
+  shipping_.on_beat(*heard, half_.describe());
+}
+
+asio::awaitable<Result<v1::ReplicateResponse>> PairService::replicate(
+    v1::ReplicateRequest request) {
+  return intake_.take(std::move(request));
+}
+
+asio::awaitable<void> PairService::tick() {
+  for (;;) {
+    const Duration left = half_.next_deadline() - clock_.now();
+    alarm_.expires_after(std::clamp<Duration>(left, kShortestRest, std::chrono::seconds(1)));
+    const Time due = half_.next_deadline();
+    co_await alarm_.async_wait(kAsValue);
+    const bool cancelled = co_await net::is_cancelled();
+    if (cancelled) co_return;
+    if (clock_.now() >= std::min(due, half_.next_deadline())) {
+      act(half_.on_tick(clock_.now()));
+      const bool slept = co_await net::pause(kShortestRest);
+      if (!slept) co_return;
+    }
+  }
+}
+
+asio::awaitable<void> PairService::beats() {
+  for (;;) {
+    const bool slept = co_await net::pause(options_.half.timing.beat);
+    if (!slept) co_return;
+    send_beat();
+  }
+}
+
+asio::awaitable<void> PairService::ask_witness(AskWitness ask) {
+  if (!witness_) co_return act(half_.on_witness_silent(ask.id, clock_.now()));
+  const Result<WitnessAnswer> answer = co_await witness_->ask(std::move(ask.change));
+  const bool cancelled = co_await net::is_cancelled();
+  if (cancelled) co_return;
+  act(answer.ok() ? half_.on_witness(ask.id, *answer, clock_.now())
+                  : half_.on_witness_silent(ask.id, clock_.now()));
+}
+
+asio::awaitable<void> PairService::begin_tenure(Epoch epoch) {
+  const Status begun = co_await replica_.begin_tenure(epoch);
+  const bool cancelled = co_await net::is_cancelled();
+  if (cancelled) co_return;
+  if (begun.ok()) {
+    half_.on_written(replica_.facts().head);
+    co_return act(half_.on_tenure(epoch, clock_.now()));
+  }
+  log::error("cannot become active: the store does not take the epoch",
+             {{"epoch", epoch}, {"why", begun.ToString()}});
+  act(half_.abandon(clock_.now()));
+}
+
+// Nothing is begun while it hands over; a promise that says nothing new is written after all that
+// was begun before.
+asio::awaitable<void> PairService::quiesce() {
+  const Status last = co_await replica_.promise(replica_.facts().promised);
+  const bool cancelled = co_await net::is_cancelled();
+  if (cancelled || !half_.is_active() || !last.ok()) co_return;
+  note_written();
+  act(half_.on_quiet(clock_.now()));
+}
+
+}  // namespace holdfast::ha

@@ -1,0 +1,161 @@
+// The part of PairService that operators meet: how it is, switching over, forcing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/reason.h"
+#include "ha/pair_service.h"
+#include "ha/wire.h"
+
+namespace holdfast::ha {
+namespace {
+
+google::protobuf::Duration proto_duration(Duration duration) {
+  google::protobuf::Duration out;
+  out.set_seconds(duration.count() / 1'000'000'000);
+  out.set_nanos(static_cast<int32_t>(duration.count() % 1'000'000'000));
+  return out;
+}
+
+void set_time(WallTime time, google::protobuf::Timestamp& out) {
+  const int64_t milliseconds = time.time_since_epoch().count();
+  out.set_seconds(milliseconds / 1000);
+  out.set_nanos(static_cast<int32_t>(milliseconds % 1000) * 1'000'000);
+}
+
+}  // namespace
+
+v1::PairHalf PairService::describe_self() const {
+  v1::PairHalf self;
+  self.set_member(to_proto(options_.half.pair.me));
+  self.set_state(to_proto(half_.protocol().state()));
+  self.set_name(options_.half.name);
+  self.set_address(options_.half.address);
+  self.set_version(options_.half.version);
+  self.set_epoch(epoch());
+  *self.mutable_head() = to_proto(replica_.facts().head);
+  self.set_connected(true);
+  return self;
+}
+
+v1::PairHalf PairService::describe_peer() const {
+  v1::PairHalf out;
+  out.set_member(to_proto(other(options_.half.pair.me)));
+  out.set_connected(link_.is_up());
+  const std::optional<Beat> peer = half_.peer();
+  if (!peer) {
+    out.set_address(options_.peer.address);
+    *out.mutable_silent() = proto_duration(half_.peer_silence(clock_.now()));
+    return out;
+  }
+  out.set_member(to_proto(peer->facts.member));
+  out.set_state(to_proto(peer->facts.state));
+  out.set_name(peer->name);
+  out.set_address(peer->address);
+  out.set_version(peer->version);
+  out.set_epoch(peer->facts.promised);
+  *out.mutable_head() = to_proto(peer->facts.head);
+  *out.mutable_silent() = proto_duration(half_.peer_silence(clock_.now()));
+  return out;
+}
+
+store::Revision PairService::lag() const {
+  if (half_.is_active()) return half_.lag();
+  const std::optional<Beat>& peer = half_.peer();
+  if (!peer) return 0;
+  const store::Revision mine = replica_.facts().head.revision;
+  return std::max<store::Revision>(0, peer->facts.head.revision - mine);
+}
+
+v1::PairStatus PairService::status() const {
+  const Time now = clock_.now();
+  v1::PairStatus out;
+  out.set_paired(true);
+  out.set_mode(to_proto(options_.half.pair.mode));
+  *out.mutable_self() = describe_self();
+  *out.mutable_peer() = describe_peer();
+  out.set_in_sync(half_.is_active() && half_.protocol().peer_in_sync());
+  out.set_lag(lag());
+  *out.mutable_record() = to_proto(half_.protocol().record());
+  if (witness_) {
+    out.set_witness(witness_->address());
+    *out.mutable_witness_silent() = proto_duration(witness_->silence());
+  }
+  if (const std::optional<Switch>& last = half_.last_switch()) {
+    v1::PairSwitch& made = *out.mutable_last_switch();
+    const auto ago = std::chrono::duration_cast<WallTime::duration>(now - last->at);
+    set_time(clock_.wall_now() - ago, *made.mutable_at());
+    made.set_to(std::string(to_string(last->to)));
+    made.set_reason(last->reason);
+    *made.mutable_took() = proto_duration(last->took);
+    made.set_epoch(last->epoch);
+  }
+  out.set_if_active_died(half_.if_active_died(now));
+  for (const Status& problem : half_.problems(now)) {
+    out.add_problems(std::string(problem.message()));
+  }
+  const Status obstacle = shipping_.core().obstacle();
+  if (!obstacle.ok()) out.add_problems(std::string(obstacle.message()));
+  return out;
+}
+
+asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
+  const auto failed = [](std::string_view why) {
+    return coded(absl::StatusCode::kFailedPrecondition, "HF4104", why);
+  };
+  const Time began = clock_.now();
+  const Time deadline = began + options_.switch_patience;
+  CO_TRY(HalfActions actions, half_.switch_over(began));
+  log::info("switching over");
+  act(std::move(actions));
+  for (;;) {
+    const std::optional<Beat> peer = half_.peer();
+    const bool taken = !half_.is_active() && peer && peer->facts.state == State::Active;
+    if (taken) break;
+    if (half_.is_active() && !half_.protocol().frozen()) {
+      co_return failed("the other half did not take over; this one goes on");
+    }
+    const bool in_time = co_await wait_for_change(deadline);
+    if (!in_time) co_return failed("the other half is not active yet; see `holdfast ha status`");
+  }
+  v1::SwitchOverResponse done;
+  done.set_active(half_.peer()->name);
+  done.set_epoch(half_.peer()->facts.promised);
+  *done.mutable_took() = proto_duration(clock_.now() - began);
+  log::info("switched over", {{"active", done.active()}, {"epoch", done.epoch()}});
+  co_return done;
+}
+
+void PairService::begin_first() {
+  const store::ReplicaFacts& facts = replica_.facts();
+  const bool empty = facts.promised == 0 && facts.tenures.empty() &&
+                     facts.head.revision == store::kFirstRevision;
+  const bool first = options_.half.pair.me == Member::Primary && !half_.peer() &&
+                     half_.protocol().record().epoch == 0;
+  if (half_.is_active() || !empty || !first) return;
+  log::info("the first half of a new pair");
+  act(half_.force(clock_.now()));
+}
+
+asio::awaitable<Result<v1::PromoteResponse>> PairService::promote(v1::PromoteRequest request) {
+  if (!request.force()) {
+    co_return absl::InvalidArgumentError(
+        "force: must be set, since acknowledged writes of the other half may be lost");
+  }
+  log::warn("promoted by force");
+  act(half_.force(clock_.now()));
+  const Time deadline = clock_.now() + options_.switch_patience;
+  while (!half_.is_active()) {
+    const bool in_time = co_await wait_for_change(deadline);
+    if (!in_time) {
+      co_return coded(absl::StatusCode::kUnavailable, "HF4105", "this half is not active yet");
+    }
+  }
+  v1::PromoteResponse done;
+  done.set_epoch(epoch());
+  co_return done;
+}
+
+}  // namespace holdfast::ha

@@ -1,0 +1,400 @@
+// What the halves do without a witness, and in all modes alike. With one: protocol_record_test.cc.
+#include "ha/protocol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/reason.h"
+#include "ha/protocol_fixture.h"
+
+namespace holdfast::ha {
+namespace {
+
+constexpr Member kP = Member::Primary;
+constexpr Member kB = Member::Backup;
+
+std::string code_of(const Status& status) {
+  return std::string(split_reason(status).code);
+}
+
+// --- the seed's two steady states, from every order of starts ---
+
+struct StartOrder {
+  Mode mode;
+  std::string events;  // p, b: starts; P, B: a client asks there, the peer is taken for dead if it
+                       // is not up; =: both settle
+  Member active;
+};
+
+class FromEveryStartOrder : public testing::TestWithParam<StartOrder> {};
+
+TEST_P(FromEveryStartOrder, OneHalfIsActiveAndTheOtherPassive) {
+  PairRig rig(GetParam().mode);
+  for (const char event : GetParam().events) {
+    if (event == 'p') rig.start(kP);
+    if (event == 'b') rig.start(kB);
+    if (event == '=') rig.settle();
+    const Member asked = event == 'P' ? kP : kB;
+    rig.dead_peer = !rig.is_up(other(asked));
+    if (event == 'P' || event == 'B') rig.vote(asked);
+  }
+  EXPECT_EQ(rig.at(GetParam().active).state(), State::Active);
+  EXPECT_EQ(rig.at(other(GetParam().active)).state(), State::Passive);
+  EXPECT_EQ(rig.at(GetParam().active).acknowledged(), store::kFirstRevision);
+}
+
+INSTANTIATE_TEST_SUITE_P(BestEffort, FromEveryStartOrder,
+                         testing::Values(StartOrder{Mode::BestEffort, "pb=", kP},
+                                         StartOrder{Mode::BestEffort, "bp=", kP},
+                                         StartOrder{Mode::BestEffort, "pPb=", kP},
+                                         StartOrder{Mode::BestEffort, "pbP=", kP},
+                                         StartOrder{Mode::BestEffort, "bpB=", kP},
+                                         StartOrder{Mode::BestEffort, "bBp=", kB},
+                                         StartOrder{Mode::BestEffort, "bB=p=P=", kB},
+                                         StartOrder{Mode::BestEffort, "pP=b=B=", kP}));
+INSTANTIATE_TEST_SUITE_P(Sync, FromEveryStartOrder,
+                         testing::Values(StartOrder{Mode::Sync, "pb=", kP},
+                                         StartOrder{Mode::Sync, "bp=", kP},
+                                         StartOrder{Mode::Sync, "pPb=", kP},
+                                         StartOrder{Mode::Sync, "bBp=", kB}));
+// A backup that was never in sync does not become active, whoever asks it.
+INSTANTIATE_TEST_SUITE_P(Witness, FromEveryStartOrder,
+                         testing::Values(StartOrder{Mode::Witness, "pb=", kP},
+                                         StartOrder{Mode::Witness, "bp=", kP},
+                                         StartOrder{Mode::Witness, "pPb=", kP},
+                                         StartOrder{Mode::Witness, "bBp=", kP},
+                                         StartOrder{Mode::Witness, "bBpB=", kP}));
+
+TEST(Protocol, ABackupThatTookOverStaysActiveWhenThePrimaryReturns) {
+  for (const Mode mode : {Mode::BestEffort, Mode::Sync, Mode::Witness}) {
+    PairRig rig(mode);
+    rig.steady();
+    rig.crash(kP);
+    rig.vote(kB);
+    ASSERT_EQ(rig.at(kB).state(), State::Active) << to_string(mode);
+    rig.start(kP);
+    rig.settle();
+    EXPECT_EQ(rig.at(kB).state(), State::Active) << to_string(mode);
+    EXPECT_EQ(rig.at(kP).state(), State::Passive) << to_string(mode);
+  }
+}
+
+// --- clients ---
+
+TEST(Protocol, AClientIsNoVoteWhileThePeerIsAlive) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kB);
+  EXPECT_EQ(rig.at(kB).on_client(true).outcome, Outcome::Redirect);
+  EXPECT_EQ(rig.at(kB).state(), State::Backup);
+  const Protocol::Verdict verdict = rig.at(kB).on_client(false);
+  EXPECT_EQ(verdict.outcome, Outcome::Claim);
+  EXPECT_EQ(verdict.actions, Actions{BeginTenure{.epoch = 2}});
+}
+
+TEST(Protocol, AHalfIsActiveOnlyWhenItsTenureIsDurable) {
+  PairRig rig(Mode::BestEffort);
+  rig.tenures = false;
+  rig.start(kP);
+  rig.vote(kP);
+  EXPECT_TRUE(rig.at(kP).claiming());
+  EXPECT_EQ(rig.at(kP).state(), State::Primary);
+  EXPECT_TRUE(rig.at(kP).on_client(false).actions.empty()) << "one claim at a time";
+  rig.at(kP).on_tenure(1);
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kP).epoch(), 1);
+}
+
+TEST(Protocol, ATenureThatTheDiskRefusedIsGivenUp) {
+  PairRig rig(Mode::BestEffort);
+  rig.tenures = false;
+  rig.start(kP);
+  rig.vote(kP);
+  rig.at(kP).abandon();
+  EXPECT_FALSE(rig.at(kP).claiming());
+  EXPECT_EQ(rig.at(kP).state(), State::Primary);
+}
+
+TEST(Protocol, ATenureThatIsNotWantedAnyMoreIsStillPromised) {
+  PairRig rig(Mode::BestEffort);
+  rig.tenures = false;
+  rig.start(kP);
+  rig.vote(kP);
+  ASSERT_TRUE(rig.at(kP).on_replicate(2).ok());
+  rig.at(kP).on_tenure(3);  // the disk was faster than the message
+  EXPECT_EQ(rig.at(kP).state(), State::Passive);
+  EXPECT_EQ(rig.at(kP).facts().promised, 3) << "so that the active half raises its epoch";
+}
+
+TEST(Protocol, ASyncHalfWritesNothingBeforeThePeerAcknowledged) {
+  PairRig rig(Mode::Sync);
+  rig.start(kP);
+  rig.vote(kP);
+  ASSERT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_FALSE(rig.at(kP).may_write());
+  rig.start(kB);
+  rig.settle();
+  EXPECT_TRUE(rig.at(kP).may_write());
+  rig.write(kP);
+  EXPECT_EQ(rig.at(kP).acknowledged(), 1);
+  ASSERT_TRUE(rig.ship(kP).ok());
+  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
+}
+
+TEST(Protocol, ABestEffortHalfAcknowledgesAlone) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  EXPECT_TRUE(rig.at(kP).may_write());
+  rig.write(kP);
+  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
+}
+
+// --- histories ---
+
+TEST(Protocol, TheHalfWithMoreHistoryBecomesActive) {
+  PairRig rig(Mode::BestEffort);
+  rig.disk(kB) = {.promised = 2, .head = {.epoch = 2, .revision = 9}, .store_id = "b"};
+  rig.start(kP);
+  rig.start(kB);
+  rig.settle();
+  EXPECT_EQ(rig.at(kB).state(), State::Active);
+  EXPECT_EQ(rig.at(kB).epoch(), 4);
+  EXPECT_EQ(rig.at(kP).head().revision, 9);
+}
+
+TEST(Protocol, APrimaryOnAnEmptyDiskThatWroteNothingGivesWayToABackupWithData) {
+  for (const Mode mode : {Mode::BestEffort, Mode::Sync}) {
+    PairRig rig(mode);
+    rig.disk(kB) = {.promised = 1, .head = {.epoch = 1, .revision = 9}, .store_id = "b"};
+    rig.start(kP);
+    rig.vote(kP);
+    ASSERT_EQ(rig.at(kP).state(), State::Active);
+    rig.start(kB);
+    rig.beat(kP);  // the backup follows
+    rig.settle();
+    EXPECT_EQ(rig.at(kB).state(), State::Active) << to_string(mode);
+    EXPECT_EQ(rig.at(kP).head().revision, 9) << to_string(mode);
+  }
+}
+
+TEST(Protocol, AnActiveHalfThatWroteDoesNotGiveWay) {
+  PairRig rig(Mode::BestEffort);
+  rig.disk(kP) = {.promised = 5, .head = {.epoch = 5, .revision = 4}, .store_id = "p"};
+  rig.disk(kB) = {.promised = 2, .head = {.epoch = 2, .revision = 9}, .store_id = "b"};
+  rig.start(kP);
+  rig.vote(kP);
+  rig.start(kB);
+  rig.settle();
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kB).state(), State::Passive);
+}
+
+// --- replication ---
+
+TEST(Protocol, AnOldEpochIsNotTaken) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  ASSERT_TRUE(rig.ship(kP).ok());
+  rig.crash(kP);
+  rig.vote(kB);
+  const Status status = rig.at(kB).on_replicate(1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code_of(status), "HF4103");
+  EXPECT_EQ(rig.at(kB).state(), State::Active);
+}
+
+TEST(Protocol, AHalfTakesNothingOfItsOwnEpochs) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kB);
+  EXPECT_EQ(code_of(rig.at(kB).on_replicate(2)), "HF4103");
+  EXPECT_TRUE(rig.at(kB).on_replicate(3).ok());
+  EXPECT_EQ(rig.at(kB).state(), State::Passive);
+}
+
+TEST(Protocol, ADiskThatSawAHigherEpochKeepsToItAfterARestart) {
+  PairRig rig(Mode::BestEffort);
+  rig.disk(kB).promised = 5;
+  rig.start(kB);
+  EXPECT_EQ(code_of(rig.at(kB).on_replicate(3)), "HF4103");
+  rig.vote(kB);
+  EXPECT_EQ(rig.at(kB).epoch(), 6);
+}
+
+TEST(Protocol, AnActiveHalfThatHearsAHigherPromiseRaisesItsEpoch) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  rig.disk(kB).promised = 4;
+  rig.start(kB);
+  rig.beat(kP);
+  rig.beat(kB);
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kP).epoch(), 5);
+  EXPECT_TRUE(rig.ship(kP).ok());
+}
+
+TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  rig.start(kB);
+  rig.vote(kB);
+  ASSERT_EQ(rig.at(kP).state(), State::Active);
+  ASSERT_EQ(rig.at(kB).state(), State::Active);
+  rig.beat(kP);
+  EXPECT_EQ(rig.at(kB).state(), State::Active);
+  rig.beat(kB);
+  EXPECT_EQ(rig.at(kP).state(), State::Passive);
+}
+
+TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  rig.vote(kB);  // the link was cut for a while
+  ASSERT_EQ(rig.at(kB).state(), State::Active);
+  EXPECT_TRUE(rig.ship(kB).ok());
+  EXPECT_EQ(rig.at(kP).state(), State::Passive);
+}
+
+TEST(Protocol, TwoSyncHalvesThatAreBothActiveAcknowledgeNothing) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  rig.vote(kB);
+  rig.write(kP);
+  EXPECT_EQ(rig.at(kP).acknowledged(), 1);
+  EXPECT_FALSE(rig.at(kB).may_write());
+  EXPECT_EQ(code_of(rig.ship(kP)), "HF4103");
+}
+
+TEST(Protocol, WhatWasAcknowledgedStaysSoWhenThePeerComesWithAnotherDisk) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
+  ASSERT_EQ(rig.at(kP).acknowledged(), 2);
+  rig.at(kP).on_acked({.epoch = 0, .revision = 1}, "b2");
+  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
+  rig.write(kP);
+  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
+}
+
+// --- handing over without a witness ---
+
+TEST(Protocol, HandsOverDirectlyWhenThePeerHasEverything) {
+  for (const Mode mode : {Mode::BestEffort, Mode::Sync}) {
+    PairRig rig(mode);
+    rig.steady();
+    rig.write(kP);
+    ASSERT_TRUE(rig.ship(kP).ok());
+    ASSERT_TRUE(rig.at(kP).switch_over().ok());
+    EXPECT_FALSE(rig.at(kP).may_write());
+    rig.run(kP, rig.at(kP).on_quiet());
+    EXPECT_EQ(rig.at(kP).state(), State::Passive);
+    rig.beat(kP);
+    EXPECT_EQ(rig.at(kB).state(), State::Active);
+    EXPECT_EQ(rig.at(kB).epoch(), 2);
+    rig.settle();
+    EXPECT_EQ(rig.at(kP).state(), State::Passive);
+    EXPECT_EQ(rig.at(kP).facts().hands_over, 0);
+  }
+}
+
+TEST(Protocol, WaitsForTheLastWriteBeforeItHandsOver) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.at(kP).switch_over().ok());
+  rig.run(kP, rig.at(kP).on_quiet());
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  ASSERT_TRUE(rig.ship(kP).ok());
+  EXPECT_EQ(rig.at(kP).state(), State::Passive);
+}
+
+TEST(Protocol, AHandOverToAPeerThatDiedIsTakenBack) {
+  PairRig rig(Mode::BestEffort);
+  rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
+  rig.write(kP);
+  ASSERT_EQ(code_of(rig.at(kP).switch_over()), "HF4104") << "the last write is not there yet";
+  ASSERT_TRUE(rig.ship(kP).ok());
+  ASSERT_TRUE(rig.at(kP).switch_over().ok());
+  rig.lose_peer(kP);
+  EXPECT_TRUE(rig.at(kP).may_write()) << "before it was handed over";
+  ASSERT_TRUE(rig.at(kP).switch_over().ok());
+  rig.run(kP, rig.at(kP).on_quiet());
+  rig.crash(kB);
+  rig.vote(kP);
+  EXPECT_EQ(rig.at(kP).state(), State::Active) << "after it";
+  EXPECT_EQ(rig.at(kP).epoch(), 3);
+}
+
+TEST(Protocol, AHandOverThatThePeerCannotTakeAnyMoreIsDecidedAnew) {
+  PairRig rig(Mode::BestEffort);
+  rig.steady();
+  ASSERT_TRUE(rig.at(kP).switch_over().ok());
+  rig.run(kP, rig.at(kP).on_quiet());
+  ASSERT_EQ(rig.at(kP).facts().hands_over, 2);
+  rig.crash(kB);
+  rig.disk(kB).promised = 2;  // it began, and crashed
+  rig.start(kB);
+  rig.settle();
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kB).state(), State::Passive);
+}
+
+TEST(Protocol, OnlyTheActiveHalfHandsOver) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  EXPECT_EQ(code_of(rig.at(kB).switch_over()), "HF4104");
+}
+
+// --- operators and mistakes ---
+
+TEST(Protocol, AForcedHalfIsActiveAloneEvenInSyncMode) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  rig.crash(kP);
+  rig.run(kB, rig.at(kB).force());
+  EXPECT_EQ(rig.at(kB).state(), State::Active);
+  EXPECT_TRUE(rig.at(kB).may_write());
+  rig.write(kB);
+  EXPECT_EQ(rig.at(kB).acknowledged(), 2);
+  rig.start(kP);
+  rig.settle();
+  EXPECT_EQ(rig.at(kP).state(), State::Passive);
+  EXPECT_EQ(rig.at(kB).required(), Members::both()) << "and both are required again";
+}
+
+TEST(Protocol, TwoHalvesOfOneNameDoNothingUntilOneIsCorrected) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  PeerFacts same = rig.at(kP).facts();
+  EXPECT_TRUE(rig.at(kP).on_peer(same, true).empty());
+  EXPECT_TRUE(rig.at(kP).misconfigured());
+  EXPECT_EQ(rig.at(kP).on_client(false).outcome, Outcome::Misconfigured);
+  rig.start(kB);
+  rig.beat(kB);
+  EXPECT_FALSE(rig.at(kP).misconfigured());
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+}
+
+TEST(Protocol, AnActiveHalfGoesOnWhenAStrangerCallsItselfTheSame) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  rig.at(kP).on_peer(rig.at(kP).facts(), true);
+  EXPECT_TRUE(rig.at(kP).misconfigured());
+  EXPECT_EQ(rig.at(kP).on_client(true).outcome, Outcome::Serve);
+}
+
+TEST(Protocol, APeerInAStateThatItCannotHaveIsMisconfigured) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  PeerFacts odd{.member = kB, .state = State::Primary};
+  EXPECT_TRUE(rig.at(kP).on_peer(odd, true).empty());
+  EXPECT_TRUE(rig.at(kP).misconfigured());
+}
+
+}  // namespace
+}  // namespace holdfast::ha

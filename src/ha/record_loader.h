@@ -1,0 +1,24 @@
+// The witness's record as a file: one line of less than 200 bytes, with a checksum. It is replaced
+// whole: written beside its place, synced, renamed.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "ha/types.h"
+
+namespace holdfast::ha {
+
+inline constexpr size_t kMaxRecordBytes = 200;
+
+// The line, with its end. Requires: the ids are at most 64 bytes each, without spaces.
+std::string record_line(const Record& record);
+// kDataLoss HF4204 for anything that record_line() does not make.
+Result<Record> parse_record(std::string_view line);
+
+// Epoch 0 if there is no file yet. kDataLoss HF4204: it is damaged, and is left as it is.
+Result<Record> load_record(const std::string& path);
+// On disk when it returns. After an error the file may be the old or the new one, but whole.
+Status save_record(const std::string& path, const Record& record);
+
+}  // namespace holdfast::ha
