@@ -16,7 +16,7 @@ Status allow_as_peer(Gate& gate, const Caller& caller, std::string_view own_name
   TRY_OK(gate.allow(caller, identity::Call::Pair));
   if (caller.identity.name != own_name) return absl::OkStatus();
   return gate.refuse(caller, "pair", "",
-                     coded(absl::StatusCode::kFailedPrecondition, "HF4131",
+                     coded(absl::StatusCode::kFailedPrecondition, "HF4121",
                            "the other half has the same name as this one; give each its own"));
 }
 
@@ -79,7 +79,7 @@ void BeatStreams::start(std::unique_ptr<Stream> owned) {
   const Status allowed = allow_as_peer(gate_, *caller, options_.own_name);
   if (!allowed.ok()) return finish(stream, allowed);
   if (pair_ == nullptr) {
-    return finish(stream, coded(absl::StatusCode::kFailedPrecondition, "HF4132",
+    return finish(stream, coded(absl::StatusCode::kFailedPrecondition, "HF4122",
                                 "this controller is not one of a pair"));
   }
   stream.admitted = true;

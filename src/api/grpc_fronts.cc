@@ -9,6 +9,7 @@
 #include "holdfast/v1/identity.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
 #include "holdfast/v1/pair.grpc.pb.h"
+#include "rpc/epoch.h"
 
 namespace holdfast::api {
 namespace {
@@ -204,10 +205,15 @@ class HealthFront final : public grpc::health::v1::Health::CallbackService {
   }
   HealthStreams::Reactor* Watch(CallbackServerContext* context,
                                 const HealthStreams::Request* request) override {
-    return service_.watch(room_.describe(*context), request);
+    const bool beats = rpc::beat_in(context->client_metadata()) > Duration::zero();
+    if (beats) context->AddInitialMetadata(rpc::kBeatKey, beat_text_);
+    return service_.watch(room_.describe(*context), request, beats);
   }
 
  private:
+  // What everybody gets who wants any.
+  const std::string beat_text_ = std::to_string(
+      std::chrono::duration_cast<std::chrono::milliseconds>(HealthStreams::kBeat).count());
   CallRoom& room_;
   HealthStreams& service_;
 };
@@ -271,7 +277,7 @@ std::vector<std::unique_ptr<grpc::Service>> make_fronts(CallRoom& room,
   fronts.push_back(std::make_unique<DiscoveryFront>(room, services.nodes));
   fronts.push_back(std::make_unique<StatusFront>(room, services.nodes));
   fronts.push_back(std::make_unique<HealthFront>(room, services.health));
-  fronts.push_back(make_pair_control_front(room, services.pair_control));
+  fronts.push_back(make_pair_control_front(room, services.pair_control, services.divergences));
   std::vector<std::string> names = {
       v1::Resources::service_full_name(), v1::Events::service_full_name(),
       v1::Identity::service_full_name(), v1::Presence::service_full_name(),

@@ -29,6 +29,7 @@ struct GrpcServices {
   NodeService& nodes;
   HealthStreams& health;
   PairControlService& pair_control;
+  DivergenceService& divergences;
   std::optional<PairParts> pair{};  // none: this controller is not one of a pair
   std::string own_name{};
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "net/task_group.h"
 #include "rpc/status.h"
 
 namespace holdfast::api {
@@ -15,8 +16,12 @@ using Response = HealthStreams::Response;
 // As in watch_streams.cc: gRPC's threads only post.
 class HealthStreams::Stream final : public HealthStreams::Reactor {
  public:
-  Stream(HealthStreams& owner, Presented from, Request asked)
-      : presented(std::move(from)), request(std::move(asked)), owner_(owner), guard_(owner.loop_) {}
+  Stream(HealthStreams& owner, Presented from, Request asked, bool wants_beats)
+      : presented(std::move(from)),
+        request(std::move(asked)),
+        beats(wants_beats),
+        owner_(owner),
+        guard_(owner.loop_) {}
 
   void OnWriteDone(bool ok) override {
     asio::post(owner_.loop_, [this, ok] {
@@ -30,11 +35,17 @@ class HealthStreams::Stream final : public HealthStreams::Reactor {
                [this] { owner_.finish(*this, absl::CancelledError("the watcher is gone")); });
   }
   void OnDone() override {
-    asio::post(owner_.loop_, [this] { owner_.streams_.erase(this); });
+    asio::post(owner_.loop_, [this] {
+      owner_.beating_[slot].erase(this);
+      owner_.streams_.erase(this);
+    });
   }
 
   const Presented presented;
   const Request request;
+  const bool beats;
+  size_t slot = 0;  // if it beats
+  bool due = false;
   Response response;
   std::optional<Response::ServingStatus> sent;
   Lawful lawful;
@@ -60,8 +71,9 @@ asio::awaitable<Result<Response>> HealthStreams::check(Caller /*caller*/, Reques
   co_return response;
 }
 
-HealthStreams::Reactor* HealthStreams::watch(Presented presented, const Request* request) {
-  auto stream = std::make_unique<Stream>(*this, std::move(presented), *request);
+HealthStreams::Reactor* HealthStreams::watch(Presented presented, const Request* request,
+                                             bool beats) {
+  auto stream = std::make_unique<Stream>(*this, std::move(presented), *request, beats);
   Stream* raw = stream.get();
   asio::post(loop_, [this, stream = std::move(stream)]() mutable { start(std::move(stream)); });
   return raw;
@@ -82,7 +94,21 @@ void HealthStreams::start(std::unique_ptr<Stream> owned) {
                      return gate_.allow(now, identity::Call::Health);
                    }};
   if (options_.on_watch) options_.on_watch();
+  if (stream.beats) {
+    stream.slot = next_slot_++ % kSlots;
+    beating_[stream.slot].insert(&stream);
+  }
   pump(stream);
+}
+
+// Who is slow to take one gets no second.
+asio::awaitable<void> HealthStreams::beat() {
+  for (size_t slot = 0; co_await net::pause(kBeat / kSlots); slot = (slot + 1) % kSlots) {
+    for (Stream* stream : beating_[slot]) {
+      stream->due = !stream->writing;
+      pump(*stream);
+    }
+  }
 }
 
 void HealthStreams::pump(Stream& stream) {
@@ -90,7 +116,8 @@ void HealthStreams::pump(Stream& stream) {
   const Response::ServingStatus now = !stream.request.service().empty() ? Response::SERVICE_UNKNOWN
                                       : serving_                        ? Response::SERVING
                                                                         : Response::NOT_SERVING;
-  if (stream.sent != now) {
+  if (stream.sent != now || stream.due) {
+    stream.due = false;
     stream.sent = now;
     stream.response.set_status(now);
     stream.writing = true;

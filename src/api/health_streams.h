@@ -8,9 +8,11 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "api/gate.h"
 #include "api/lawful.h"
@@ -26,6 +28,8 @@ class HealthStreams {
   using Response = grpc::health::v1::HealthCheckResponse;
   using Reactor = grpc::ServerWriteReactor<Response>;
 
+  static constexpr Duration kBeat = std::chrono::milliseconds(900);
+
   struct Options {
     size_t max_streams = 100'000;  // more are refused with kResourceExhausted
     // Somebody opened a watch; may be empty.
@@ -39,8 +43,11 @@ class HealthStreams {
   // Every watcher hears of a change; of the latest only, if it is slow.
   void set_serving(bool serving);
   asio::awaitable<Result<Response>> check(Caller caller, Request request);
-  // Called by gRPC, on any thread.
-  Reactor* watch(Presented presented, const Request* request);
+  // Called by gRPC, on any thread. `beats`: it is told how we are every kBeat, changed or not, so
+  // that a client that asks nothing else misses us soon.
+  Reactor* watch(Presented presented, const Request* request, bool beats);
+  // Sends the beats, a part of the watchers at a time; until the coroutine is cancelled.
+  asio::awaitable<void> beat();
   // Ends the streams of callers whose certificate has expired or no longer counts.
   void end_unlawful(WallTime now);
   // Tells every watcher NOT_SERVING, then ends the streams and refuses new ones.
@@ -49,6 +56,7 @@ class HealthStreams {
 
  private:
   class Stream;
+  static constexpr size_t kSlots = 9;  // of a beat
   void start(std::unique_ptr<Stream> stream);
   void pump(Stream& stream);
   void finish(Stream& stream, const Status& status);
@@ -60,6 +68,8 @@ class HealthStreams {
   GateChanges gate_changes_{gate_};
   bool shut_down_ = false;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams_;
+  std::array<std::unordered_set<Stream*>, kSlots> beating_;
+  size_t next_slot_ = 0;
 };
 
 }  // namespace holdfast::api

@@ -100,6 +100,7 @@ v1::GetStatusResponse NodeService::status() const {
     *status.add_components() = to_proto(component, now, wall);
   }
   status.set_store(options_.store);
+  status.set_tasks_holder(parts_.tenure.holder());
   status.set_revision(parts_.fan_out.latest());
   using health::NodeKind;
   add_count("controller", parts_.presence.counts(NodeKind::Controller), status);

@@ -10,6 +10,7 @@
 #include "api/authority_service.h"
 #include "api/gate.h"
 #include "api/presence_service.h"
+#include "api/tenure_service.h"
 #include "events/fan_out.h"
 #include "health/health.h"
 #include "holdfast/v1/node.pb.h"
@@ -36,6 +37,7 @@ class NodeService {
     AuthorityService& authority;
     const events::FanOut& fan_out;
     const health::Health& health;
+    const TenureService& tenure;
     const Clock& clock;
   };
   NodeService(Parts parts, NodeServiceOptions options)

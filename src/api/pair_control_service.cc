@@ -11,7 +11,7 @@ namespace holdfast::api {
 namespace {
 
 Status not_paired() {
-  return coded(absl::StatusCode::kFailedPrecondition, "HF4132",
+  return coded(absl::StatusCode::kFailedPrecondition, "HF4122",
                "this controller is not one of a pair; see ha.peer in docs/configuration.md");
 }
 

@@ -73,7 +73,8 @@ class PairFront final : public v1::Pair::CallbackService {
 
 class PairControlFront final : public v1::PairControl::CallbackService {
  public:
-  PairControlFront(CallRoom& room, PairControlService& service) : room_(room), service_(service) {}
+  PairControlFront(CallRoom& room, PairControlService& service, DivergenceService& divergences)
+      : room_(room), service_(service), divergences_(divergences) {}
 
   ServerUnaryReactor* GetPair(CallbackServerContext* context, const v1::GetPairRequest* request,
                               v1::PairStatus* response) override {
@@ -97,10 +98,35 @@ class PairControlFront final : public v1::PairControl::CallbackService {
         {.verb = "promote", .call = Call::PairControl, .served_by = ServedBy::Either})(
         context, request, response);
   }
+  ServerUnaryReactor* ListDivergences(CallbackServerContext* context,
+                                      const v1::ListDivergencesRequest* request,
+                                      v1::ListDivergencesResponse* response) override {
+    return room_.handler(
+        divergences_, &DivergenceService::list,
+        {.verb = "list-divergences", .call = Call::PairControl, .served_by = ServedBy::Either})(
+        context, request, response);
+  }
+  ServerUnaryReactor* GetDivergence(CallbackServerContext* context,
+                                    const v1::GetDivergenceRequest* request,
+                                    v1::Divergence* response) override {
+    return room_.handler(
+        divergences_, &DivergenceService::get,
+        {.verb = "get-divergence", .call = Call::PairControl, .served_by = ServedBy::Either})(
+        context, request, response);
+  }
+  ServerUnaryReactor* ResolveDivergence(CallbackServerContext* context,
+                                        const v1::ResolveDivergenceRequest* request,
+                                        v1::ResolveDivergenceResponse* response) override {
+    return room_.handler(
+        divergences_, &DivergenceService::resolve,
+        {.verb = "resolve-divergence", .call = Call::PairControl, .served_by = ServedBy::Either})(
+        context, request, response);
+  }
 
  private:
   CallRoom& room_;
   PairControlService& service_;
+  DivergenceService& divergences_;
 };
 
 // The gate's calls, without who it is: every controller is equal here.
@@ -150,9 +176,9 @@ std::unique_ptr<grpc::Service> make_pair_front(CallRoom& room, PairParts parts,
   return std::make_unique<PairFront>(room, parts, std::move(own_name));
 }
 
-std::unique_ptr<grpc::Service> make_pair_control_front(CallRoom& room,
-                                                       PairControlService& service) {
-  return std::make_unique<PairControlFront>(room, service);
+std::unique_ptr<grpc::Service> make_pair_control_front(CallRoom& room, PairControlService& service,
+                                                       DivergenceService& divergences) {
+  return std::make_unique<PairControlFront>(room, service, divergences);
 }
 
 std::unique_ptr<grpc::Service> make_witness_front(CallRoom& room, ha::WitnessService& service) {

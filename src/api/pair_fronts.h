@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "api/beat_streams.h"
+#include "api/divergence_service.h"
 #include "api/grpc_call.h"
 #include "api/pair_control_service.h"
 #include "ha/witness_service.h"
@@ -20,7 +21,8 @@ struct PairParts {
 
 std::unique_ptr<grpc::Service> make_pair_front(CallRoom& room, PairParts parts,
                                                std::string own_name);
-std::unique_ptr<grpc::Service> make_pair_control_front(CallRoom& room, PairControlService& service);
+std::unique_ptr<grpc::Service> make_pair_control_front(CallRoom& room, PairControlService& service,
+                                                       DivergenceService& divergences);
 std::unique_ptr<grpc::Service> make_witness_front(CallRoom& room, ha::WitnessService& service);
 
 }  // namespace holdfast::api

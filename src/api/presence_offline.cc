@@ -28,14 +28,14 @@ asio::awaitable<void> PresenceService::tick() {
     cut_off_ = false;
     // Also while marks are being written: a tick that is late means that this process was away.
     std::vector<health::Overdue> overdue =
-        table_.on_tick(now, marking_ ? 0 : options_.offline_at_once);
+        table_.on_tick(now, marking_ || !may_mark() ? 0 : options_.offline_at_once);
     if (!overdue.empty()) tasks_.spawn(mark_offline(std::move(overdue)));
   }
 }
 
 asio::awaitable<void> PresenceService::mark_offline(std::vector<health::Overdue> overdue) {
   marking_ = true;
-  while (!overdue.empty() && !stopped_) {
+  while (!overdue.empty() && !stopped_ && may_mark()) {
     Result<std::vector<store::Operation>> marks = co_await read_marks(overdue);
     Status status = marks.status();
     if (status.ok() && !marks->empty()) status = co_await commit_marks(*std::move(marks));
@@ -96,19 +96,29 @@ std::optional<store::Operation> PresenceService::make_mark(const store::Item& it
 
 asio::awaitable<Status> PresenceService::commit_marks(std::vector<store::Operation> marks) {
   const size_t count = marks.size();
-  const Result<store::Revision> all = co_await store_.commit(marks);
+  const Status all = co_await commit_checked(marks);
   if (all.ok()) stats_.marked_offline += count;
-  if (!is_lost_race(all.status())) co_return all.status();
+  if (!is_lost_race(all)) co_return all;
   // One of them announced itself meanwhile: the others, each on its own.
   for (store::Operation& mark : marks) {
     std::vector<store::Operation> one;
     one.push_back(std::move(mark));
-    const Status status = (co_await store_.commit(std::move(one))).status();
+    const Status status = co_await commit_checked(std::move(one));
     if (status.ok()) stats_.marked_offline += 1;
     if (is_lost_race(status)) stats_.lost_races += 1;
     if (!status.ok() && !is_lost_race(status)) co_return status;
   }
   co_return absl::OkStatus();
+}
+
+// Whoever lost the task since marks nobody: the store refuses it, however late it wakes up.
+asio::awaitable<Status> PresenceService::commit_checked(std::vector<store::Operation> marks) {
+  if (hooks_.mark_checks) {
+    const auto checks = hooks_.mark_checks();
+    if (!checks) co_return absl::AbortedError("another controller marks nodes now");
+    marks.insert(marks.end(), checks->begin(), checks->end());
+  }
+  co_return (co_await store_.commit(std::move(marks))).status();
 }
 
 }  // namespace holdfast::api

@@ -79,6 +79,9 @@ struct PresenceHooks {
   std::function<bool()> is_active = {};
   // Where announcements are read; null: where they are written.
   store::Store* followed = nullptr;
+  // Whether marking nodes is this controller's to do, and what each such commit carries so that it
+  // fails once it is not; nothing: it is another's. Empty function: always.
+  std::function<std::optional<std::vector<store::Operation>>()> mark_checks = {};
 };
 
 class PresenceService {
@@ -131,6 +134,8 @@ class PresenceService {
   std::optional<store::Operation> make_mark(const store::Item& item,
                                             const health::Overdue& overdue);
   asio::awaitable<Status> commit_marks(std::vector<store::Operation> marks);
+  asio::awaitable<Status> commit_checked(std::vector<store::Operation> marks);
+  bool may_mark() const { return !hooks_.mark_checks || hooks_.mark_checks(); }
 
   asio::any_io_executor loop_;
   store::Store& store_;

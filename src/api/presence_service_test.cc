@@ -251,6 +251,38 @@ TEST_P(PresenceTest, ASilentNodeIsOfflineSinceItsDeadlineAndOnlineWhenItReturns)
   until([&] { return presence_->counts(NodeKind::Agent) == NodeCounts{.online = 2}; });
 }
 
+TEST_P(PresenceTest, WhoDoesNotHoldTheTaskMarksNobodyUntilItDoes) {
+  bool ours = false;
+  using Checks = std::optional<std::vector<store::Operation>>;
+  restart(defaults(), {.mark_checks = [&]() -> Checks {
+            return ours ? Checks(std::vector<store::Operation>()) : std::nullopt;
+          }});
+  ASSERT_TRUE(announce(agent("e1")).ok());
+
+  pass(kTtl);
+  EXPECT_FALSE(is_offline("e1"));
+
+  ours = true;
+  until([&] { return is_offline("e1"); });
+}
+
+TEST_P(PresenceTest, AMarkWhoseCheckFailsIsNotWritten) {
+  using Checks = std::optional<std::vector<store::Operation>>;
+  restart(defaults(), {.mark_checks = []() -> Checks {
+            return {{{.type = store::Operation::Type::Check,
+                      .key = "/ha/tasks",
+                      .precondition = store::Precondition::Revision,
+                      .revision = 7}}};
+          }});
+  ASSERT_TRUE(announce(agent("e1")).ok());
+
+  pass(kTtl);
+  until([&] { return presence_->stats().lost_races > 0; });
+
+  EXPECT_FALSE(is_offline("e1"));
+  EXPECT_EQ(presence_->stats().marked_offline, 0u);
+}
+
 TEST_P(PresenceTest, AnOfflineEntryIsRemovedWhenItsTimeIsOver) {
   ASSERT_TRUE(announce(agent("e1")).ok());
   pass(kTtl);

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/connect.h"
 #include "cli/identity_commands.h"
+#include "cli/pair.h"
 #include "cli/proxy_drain.h"
 #include "cli/status_commands.h"
 #include "cli/times.h"
@@ -43,6 +44,9 @@ struct CommandLine {
   cli::StatusOptions status{};
   cli::CheckOptions check{};
   cli::DrainOptions drain{};
+  cli::PairStatusOptions pair{};
+  cli::PromoteOptions promote{};
+  cli::DivergenceOptions divergence{};
   std::string code{};            // for explain
   std::string version_server{};  // for version: whom to ask; empty: whom every verb asks
 
@@ -70,6 +74,7 @@ void add_resource_verbs(CLI::App& app, CommandLine& line);
 void add_identity_verbs(CLI::App& app, CommandLine& line);
 void add_status_verbs(CLI::App& app, CommandLine& line);
 void add_proxy_verbs(CLI::App& app, CommandLine& line);
+void add_pair_verbs(CLI::App& app, CommandLine& line);
 
 // An option that is one of a few words.
 template <typename Value>

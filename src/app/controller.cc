@@ -93,6 +93,7 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       gate_(clock_, *audit_, options_.gate),
       pair_(make_pair()),
       pair_control_(*audit_, pair_service()),
+      divergences_({*store_, shown_store(), *audit_, divergence_folder()}),
       resources_({shown_store(), gate_, *audit_, clock_}, options_.resource_limits),
       watches_(loop_, {shown_store(), fan_out_, gate_, clock_, pair_service()}, options_.watches),
       health_streams_(loop_, gate_, health_stream_options()),
@@ -110,13 +111,16 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
                   .node_certificate_ttl = options_.identity.node_certificate_ttl},
                  [this](const auto& certificate) { on_certificate(certificate); }),
       identity_({shown_store(), gate_, *audit_, authority_, clock_}, options_.identity),
+      tenure_(loop_, shown_store(), clock_,
+              {.tenure = {.name = options_.name}, .shared = options_.store == StoreType::Etcd}),
       presence_(loop_, shown_store(), clock_, options_.presence,
                 {.fill_response = [this](const auto& request,
                                          auto& response) { fill_response(request, response); },
                  .on_write = [this](const Status& status) { report("store", status); },
                  .is_active = [this] { return is_active(); },
-                 .followed = store_.get()}),
-      nodes_({gate_, presence_, authority_, fan_out_, health_, clock_},
+                 .followed = store_.get(),
+                 .mark_checks = [this] { return tenure_.checks(); }}),
+      nodes_({gate_, presence_, authority_, fan_out_, health_, tenure_, clock_},
              {.controller_name = options_.name,
               .version = options_.version,
               .store = std::string(name_of(options_.store)),
@@ -144,12 +148,14 @@ Status Controller::listen() {
     report_pair();
     pair_->service().start();
   }
+  tenure_.start();
   presence_.start();
   tasks_.spawn(feed_.run());
   tasks_.spawn(feed_.watch_deadlines());
   tasks_.spawn(heartbeat());
   tasks_.spawn(tick());
   tasks_.spawn(expire_items());
+  tasks_.spawn(health_streams_.beat());
   return absl::OkStatus();
 }
 
@@ -372,6 +378,7 @@ asio::awaitable<void> Controller::stop() {
     if (!said.ok()) log::warn("no goodbye could be said", {{"why", said.status().ToString()}});
   }
   co_await presence_.stop();
+  co_await tenure_.stop();
   feed_.stop();
   for (api::FollowService& follow : follows_) follow.stop();
   if (pair_ != nullptr) co_await pair_->service().stop();

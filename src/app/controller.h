@@ -12,6 +12,7 @@
 
 #include "api/audit_service.h"
 #include "api/authority_service.h"
+#include "api/divergence_service.h"
 #include "api/feed_service.h"
 #include "api/follow_service.h"
 #include "api/gate.h"
@@ -23,6 +24,7 @@
 #include "api/pair_control_service.h"
 #include "api/presence_service.h"
 #include "api/resource_service.h"
+#include "api/tenure_service.h"
 #include "api/watch_streams.h"
 #include "app/controller_options.h"
 #include "app/controller_pair.h"
@@ -83,6 +85,8 @@ class Controller {
   // As clients see it; the store itself, if this controller is not one of a pair.
   store::Store& shown_store() { return pair_ == nullptr ? *store_ : pair_->store(); }
   ha::PairService* pair_service() { return pair_ == nullptr ? nullptr : &pair_->service(); }
+  // Of what this half wrote and the pair did not keep.
+  std::string divergence_folder() const;
   Status use_joined_identity();
   void follow_pair_identity();
   asio::awaitable<void> announce_peer();
@@ -110,12 +114,14 @@ class Controller {
   api::Gate gate_;
   std::unique_ptr<ControllerPair> pair_;  // null: it is not one of a pair
   api::PairControlService pair_control_;
+  api::DivergenceService divergences_;
   api::ResourceService resources_;
   api::WatchStreams watches_;
   api::HealthStreams health_streams_;
   api::FeedService feed_;
   api::AuthorityService authority_;
   api::IdentityService identity_;
+  api::TenureService tenure_;
   api::PresenceService presence_;
   api::NodeService nodes_;
   std::list<api::FollowService> follows_;

@@ -117,13 +117,17 @@ void Controller::update_metrics() {
   count("holdfast_announcements_refused_total", "Announcements refused because too many waited.",
         presence.refused_full);
   count("holdfast_presence_commits_total", "Commits that carried announcements.", presence.commits);
+  metrics.set({"holdfast_tasks_held", "1 while this controller does what one alone does."}, {},
+              tenure_.held() ? 1 : 0);
+  count("holdfast_tasks_taken_total", "Times it took over what one alone does.",
+        tenure_.stats().taken);
   count("holdfast_nodes_marked_offline_total", "Nodes found to be offline.",
         presence.marked_offline);
 }
 
 api::GrpcServices Controller::services() {
   api::GrpcServices services{gate_,           resources_,    watches_, identity_, nodes_,
-                             health_streams_, pair_control_};
+                             health_streams_, pair_control_, divergences_};
   if (pair_ != nullptr) services.pair.emplace(pair_->parts());
   services.own_name = options_.name;
   return services;

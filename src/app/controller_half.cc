@@ -17,11 +17,16 @@ std::unique_ptr<ControllerPair> Controller::make_pair() {
   if (!options_.pair) return nullptr;
   auto* replica = dynamic_cast<store::Replica*>(store_.get());
   HF_CHECK(replica != nullptr, "a pair's store can be replicated");
+  options_.pair->quarantine_folder = options_.data_dir + "/divergence";
   ha::PairOptions options = *options_.pair;
   options.half.version = options_.version;
   return std::make_unique<ControllerPair>(
       ControllerPair::Parts{loop_, clock_, *store_, *replica, gate_}, std::move(options),
       [this] { on_pair_changed(); });
+}
+
+std::string Controller::divergence_folder() const {
+  return pair_ == nullptr ? "" : options_.pair->quarantine_folder;
 }
 
 // Who asks how this half is wants one that serves.

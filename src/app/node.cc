@@ -243,6 +243,10 @@ void Node::log_cache() {
 void Node::report() {
   log_cache();
   fronts_.report(cache_.describe(), node_.pick().picked() != nullptr);
+  const node::FenceService& fence = node_.fence();
+  if (fence.highest() > 0 || !fence.last().ok()) {
+    fronts_.report({.component = "controllers", .status = fence.last(), .is_warning = true});
+  }
   if (!part_.ok() || !*part_) return;
   for (const ComponentReport& one : (*part_)->reports()) fronts_.report(one);
 }

@@ -32,6 +32,14 @@ void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
   metrics.set({"holdfast_link_reconnect_interval_seconds",
                "How often a good connection is replaced; 0 is never."},
               {}, seconds(link.reconnect_interval));
+  count("holdfast_link_not_active_total", "Answers of controllers that do not serve, or no longer.",
+        link.not_active);
+  count("holdfast_link_missed_beats_total", "Controllers that fell silent while nobody asked.",
+        link.missed_beats);
+  metrics.set({"holdfast_node_epoch", "The highest epoch that a pair of controllers has shown."},
+              {}, static_cast<double>(node.fence().highest()));
+  count("holdfast_node_fenced_total", "Answers refused because their epoch is over.",
+        node.fence().refused());
   const node::NodeStats& stats = node.stats();
   count("holdfast_node_announcements_total", "Announcements taken by a controller.",
         stats.announced);

@@ -86,6 +86,8 @@ Result<Prepared> prepare(const NodeRole& role) {
                              identity::to_string(role_of(role.loaded))));
   }
   TRY(store::FileLock lock, store::FileLock::acquire(config.data_dir + "/node"));
+  options.node.epoch_file = config.data_dir + "/epoch";
+  TRY(options.node.epoch, node::load_epoch(options.node.epoch_file, loaded.held.who.cluster));
   TRY(options.node.servers, servers_of(config, loaded.server));
   options.node.version = role.version;
   options.node.seed = std::random_device{}();

@@ -89,13 +89,19 @@ bool is_known(const ClientOptions& options) {
   return !options.tls || !options.tls->certificate_pem.empty();
 }
 
+// Whatever its address, it has to be a controller of the cluster by its certificate.
+bool may_follow(const ClientOptions& options) {
+  return options.follow && options.tls && !options.tls->server_name.empty();
+}
+
 }  // namespace
 
 Client::Client(ClientOptions options)
     : options_(std::move(options)),
       addresses_(addresses_of(options_.server).size()),
       link_(loop_.get_executor(), clock_, addresses_of(options_.server), channel_options(options_),
-            {.core = {.ask_server = is_known(options_)}, .seed = random_seed()}) {
+            {.core = {.ask_server = is_known(options_), .follow_strangers = may_follow(options_)},
+             .seed = random_seed()}) {
   link_.start();
 }
 
@@ -183,7 +189,8 @@ Status Client::watch(const v1::WatchRequest& request,
   TRY(const Reached reached, run(reach()));
   const auto stub = v1::Events::NewStub(reached.connection->channel);
   rpc::ServerStream<v1::WatchResponse> stream(loop_.get_executor());
-  stream.start(*stub->async(), &EventCalls::Watch, request, {.timeout = Duration::zero()});
+  stream.start(*stub->async(), &EventCalls::Watch, request,
+               link_.stream_options(reached.connection));
   const Time late_at = clock_.now() + reached.left;
   std::optional<v1::WatchResponse> response = run(read_within(reached.left, stream));
   if (!response && clock_.now() >= late_at) {

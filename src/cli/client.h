@@ -21,6 +21,7 @@
 #include "holdfast/v1/api.grpc.pb.h"
 #include "holdfast/v1/identity.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
+#include "holdfast/v1/pair.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/pick_healthy_service.h"
 
@@ -33,9 +34,13 @@ struct ClientOptions {
   std::optional<rpc::TlsOptions> tls{};         // none: plain, for unix sockets only
   Duration timeout = std::chrono::seconds(10);  // of one call; above the controller's own
   Duration wait{0};  // how long a controller that is not there yet is waited for
+  // A half of a pair that does not serve names the one that does, which is asked instead if it has
+  // a certificate of the cluster, named in `server` or not.
+  bool follow = true;
 };
 
 using IdentityCalls = v1::Identity::StubInterface::async_interface;
+using PairCalls = v1::PairControl::StubInterface::async_interface;
 
 class Client {
  public:
@@ -66,6 +71,17 @@ class Client {
     constexpr bool only_reads = std::is_same_v<Request, v1::GetAuthorityRequest> ||
                                 std::is_same_v<Request, v1::WhoAmIRequest>;
     return call<v1::Identity>(method, request, only_reads ? rpc::Repeat::Safe : rpc::Repeat::Never);
+  }
+
+  // Any call of PairControl. Sent once, unless it only reads.
+  template <typename Request, typename Response>
+  Result<Response> pair(void (PairCalls::*method)(grpc::ClientContext*, const Request*, Response*,
+                                                  std::function<void(grpc::Status)>),
+                        const std::type_identity_t<Request>& request) {
+    constexpr bool writes = std::is_same_v<Request, v1::SwitchOverRequest> ||
+                            std::is_same_v<Request, v1::PromoteRequest> ||
+                            std::is_same_v<Request, v1::ResolveDivergenceRequest>;
+    return call<v1::PairControl>(method, request, writes ? rpc::Repeat::Never : rpc::Repeat::Safe);
   }
 
   // Calls `on_event` until it returns false or the stream ends; OK in the first case. Stays with

@@ -22,6 +22,8 @@ std::vector<ReasonInfo> all_reasons();
 const ReasonInfo* find_reason(std::string_view code);
 // The rows HF2nnn alone, in order: tunnels, routes and ingress.
 std::span<const ReasonInfo> tunnel_reasons();
+// The rows HF4nnn alone, in order: the pair, its witness, fencing.
+std::span<const ReasonInfo> pair_reasons();
 // The row as `holdfast explain` shows it.
 std::string to_text(const ReasonInfo& reason);
 

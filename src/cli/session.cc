@@ -19,7 +19,8 @@ Failure no_profile(const std::string& server, const std::string& folder) {
 }  // namespace
 
 std::expected<ClientOptions, Failure> find_controller(const Connection& connection) {
-  ClientOptions options{.timeout = connection.timeout, .wait = connection.wait};
+  ClientOptions options{
+      .timeout = connection.timeout, .wait = connection.wait, .follow = connection.follow};
   const bool wanted_unix = connection.server.starts_with("unix:");
   Result<Profile> profile = absl::NotFoundError("");
   if (!wanted_unix && !connection.profile_dir.empty()) {

@@ -29,6 +29,7 @@ struct Connection {
   std::string default_server{};  // the socket on this machine
   Duration timeout = std::chrono::seconds(10);
   Duration wait{0};
+  bool follow = true;  // to the half that serves, if the one that is asked does not
 };
 
 // Whom to call, with the profile's certificate if it is not a socket on this machine. Without a

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "cli/output.h"
+#include "cli/pair.h"
 #include "cli/reasons.h"
 #include "cli/status_commands.h"
 #include "cli/status_text.h"
@@ -29,6 +30,13 @@ void print_status(const v1::GetStatusResponse& status, const Console& console, O
   }
 }
 
+// Older controllers know nothing of pairs, and some callers may not ask.
+void print_pair(const Session& session, Output output) {
+  if (output != Output::Table && output != Output::Wide) return;
+  const auto pair = session.client.pair(&PairCalls::GetPair, {});
+  if (pair.ok()) print_out(pair_line(*pair));
+}
+
 }  // namespace
 
 Exit status(const Session& session, const StatusOptions& options) {
@@ -43,6 +51,7 @@ Exit status(const Session& session, const StatusOptions& options) {
     }
     if (!answer.ok()) return session.failed(answer.status());
     print_status(*answer, session.console, options.output);
+    print_pair(session, options.output);
     if (healthy || !options.wait) return Exit::Ok;
     return session.console.report(
         {Exit::TimedOut, "HF1030",

@@ -45,6 +45,15 @@ std::string nodes(const v1::GetStatusResponse& status) {
   return rows.empty() ? "" : render_table({"NODES", "ONLINE", "OFFLINE"}, rows);
 }
 
+// Where several controllers serve at once, one of them does what has to be done by one.
+std::string tasks(const v1::GetStatusResponse& status) {
+  if (status.tasks_holder().empty())
+    return "tasks      nobody does them now: marking nodes offline\n";
+  const bool here = status.tasks_holder() == status.controller();
+  return fmt::format("tasks      done by {}: marking nodes offline\n",
+                     here ? "this controller" : "controller " + safe(status.tasks_holder()));
+}
+
 std::string identity(const v1::GetStatusResponse& status, WallTime now) {
   if (status.cluster().empty()) return "identity   no authority yet: holdfast init\n";
   std::string text = "identity   ";
@@ -148,6 +157,7 @@ std::string render_status(const v1::GetStatusResponse& status, const Console& co
   text += nodes(status);
   text += fmt::format("store      {}, revision {}, {} watching\n", safe(status.store()),
                       status.revision(), status.watchers());
+  if (status.store() == "etcd") text += tasks(status);
   return text + identity(status, now);
 }
 

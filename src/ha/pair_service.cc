@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "ha/quarantine_service.h"
 #include "ha/wire.h"
 #include "net/within.h"
 
@@ -88,8 +89,13 @@ IntakeHandlers PairService::intake_handlers() {
                 act(half_.on_appended(epoch, head, clock_.now()));
               },
           .before_copy = [this](const store::ReplicaFacts& of) -> asio::awaitable<Status> {
-            if (!hooks_.before_copy) co_return absl::OkStatus();
-            co_return co_await hooks_.before_copy(of);
+            if (options_.quarantine_folder.empty()) co_return absl::OkStatus();
+            co_return co_await keep_lost(replica_, of,
+                                         {.folder = options_.quarantine_folder,
+                                          .node = options_.half.name,
+                                          .acknowledged =
+                                              options_.half.pair.mode == Mode::BestEffort},
+                                         clock_.wall_now());
           }};
 }
 

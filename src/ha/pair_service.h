@@ -38,18 +38,17 @@ struct PairOptions {
   PeerLinkOptions peer{};
   std::optional<WitnessLinkOptions> witness{};
   ShippingOptions shipping{};
+  std::string quarantine_folder{};  // of what a copy replaced; empty: nothing is kept
   Duration switch_patience = std::chrono::seconds(5);  // an operator's
   Duration write_patience = std::chrono::seconds(5);   // for a write to be acknowledged
 };
 
-// Called on the loop; only `before_copy` may wait.
+// Called on the loop; must not wait.
 struct PairHooks {
   // Who is active, or in which epoch, is not what it was.
   std::function<void()> changed{};
   // To every stream of beats that the other half has open here.
   std::function<void(const v1::Beat&)> send_beat{};
-  // A copy of this history will replace all there is here.
-  std::function<asio::awaitable<Status>(const store::ReplicaFacts&)> before_copy{};
 };
 
 // What becomes of a client's call.

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "ha/pair_service.h"
+#include "ha/quarantine_loader.h"
 #include "ha/wire.h"
 
 namespace holdfast::ha {
@@ -95,6 +96,10 @@ v1::PairStatus PairService::status() const {
   out.set_if_active_died(half_.if_active_died(now));
   for (const Status& problem : half_.problems(now)) {
     out.add_problems(std::string(problem.message()));
+  }
+  if (!options_.quarantine_folder.empty()) {
+    out.set_quarantined(
+        static_cast<uint32_t>(quarantine_files(options_.quarantine_folder).size()));
   }
   const Status obstacle = shipping_.core().obstacle();
   if (!obstacle.ok()) out.add_problems(std::string(obstacle.message()));

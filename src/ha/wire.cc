@@ -145,7 +145,7 @@ Result<Beat> from_proto(const v1::Beat& beat) {
   const std::optional<State> state = state_of(beat.state());
   const std::optional<Mode> mode = mode_of(beat.mode());
   if (!member || !state || !mode || !are_short(beat)) {
-    return coded(absl::StatusCode::kInvalidArgument, "HF4130",
+    return coded(absl::StatusCode::kInvalidArgument, "HF4120",
                  "the other half sent a beat that makes no sense");
   }
   TRY(Record record, from_proto(beat.record()));

@@ -26,7 +26,7 @@ v1::PairState to_proto(State state);
 v1::PairMode to_proto(Mode mode);
 
 v1::Beat to_proto(const Beat& beat);
-// kInvalidArgument HF4130 for a member, state or mode there is none of, or a text that is too long.
+// kInvalidArgument HF4120 for a member, state or mode there is none of, or a text that is too long.
 Result<Beat> from_proto(const v1::Beat& beat);
 
 v1::PairEntry to_proto(const store::Entry& entry);

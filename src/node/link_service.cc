@@ -27,8 +27,12 @@ rpc::ChannelOptions channel_options(const HeldIdentity& held) {
 
 // The cluster issued the identity. Right after a rotation, one controller may know less than
 // others.
-rpc::PickHealthyServiceOptions leaving_who_refuses(rpc::PickHealthyServiceOptions options) {
+rpc::PickHealthyServiceOptions as_member(rpc::PickHealthyServiceOptions options) {
   options.leave_who_refuses = true;
+  // A passive half names the active one. Whatever address that has, it has to show a certificate of
+  // this cluster's for the controllers' name, as any other: nothing is trusted that was not before,
+  // and a node that was told of one half only is served by either.
+  options.core.follow_strangers = true;
   return options;
 }
 
@@ -43,7 +47,7 @@ LinkService::LinkService(const asio::any_io_executor& loop, const Clock& clock, 
     : clock_(clock),
       identities_({{0, held}}),
       pick_(loop, clock, std::move(options.servers), channel_options(*held),
-            leaving_who_refuses(options.pick)) {}
+            as_member(options.pick)) {}
 
 // What is older than what is in use has no connection any more.
 void LinkService::add(SharedIdentity held) {

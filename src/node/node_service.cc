@@ -28,6 +28,11 @@ std::string why(const Status& status) {
   return std::string(status.message());
 }
 
+rpc::PickHealthyServiceOptions fenced(rpc::PickHealthyServiceOptions options, FenceService& fence) {
+  options.fence = fence.hooks();
+  return options;
+}
+
 // A controller refuses longer ones, and all of the announcement with them.
 template <typename Row>
 void bound_reason(Row& row) {
@@ -49,7 +54,8 @@ NodeService::NodeService(const asio::any_io_executor& loop, const Clock& clock, 
     : clock_(clock),
       options_(std::move(options)),
       started_(clock.wall_now()),
-      link_(loop, clock, {.servers = options_.servers, .pick = options_.pick},
+      fence_(options_.epoch_file, options_.epoch),
+      link_(loop, clock, {.servers = options_.servers, .pick = fenced(options_.pick, fence_)},
             share(std::move(held))),
       announcer_(options_.announcer, options_.seed),
       keeper_(options_.keeper, options_.seed),

@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "health/announcer.h"
 #include "net/task_group.h"
+#include "node/fence_service.h"
 #include "node/identity_keeper.h"
 #include "node/identity_loader.h"
 #include "node/link_service.h"
@@ -33,6 +34,9 @@ struct NodeOptions {
   std::string folder{};                // that `holdfast join` made
   std::vector<std::string> servers{};  // HOST:PORT, of one cluster
   rpc::PickHealthyServiceOptions pick{};
+  // Where the highest epoch of the controllers is kept, and what was found there.
+  std::string epoch_file{};
+  KeptEpoch epoch{};
   std::string version{};
   health::AnnouncerOptions announcer{};
   IdentityKeeperOptions keeper{};
@@ -72,6 +76,7 @@ class NodeService {
 
   const HeldIdentity& identity() const { return *link_.newest(); }
   const NodeStats& stats() const { return stats_; }
+  const FenceService& fence() const { return fence_; }
   // For others that talk to the controllers. Goes with stop().
   rpc::PickHealthyService& pick() { return link_.pick(); }
 
@@ -99,6 +104,7 @@ class NodeService {
   const Clock& clock_;
   NodeOptions options_;
   WallTime started_;
+  FenceService fence_;
   LinkService link_;
   health::Announcer announcer_;
   IdentityKeeper keeper_;

@@ -26,8 +26,8 @@ class PinnedStream final : public cache::EventStream {
         pinned_(std::move(pinned)),
         stub_(v1::Events::NewStub(pinned_->channel)),
         stream_(loop) {
-    constexpr Duration kNoLimit{0};
-    stream_.start(*stub_->async(), &Events::Watch, std::move(request), {.timeout = kNoLimit});
+    stream_.start(*stub_->async(), &Events::Watch, std::move(request),
+                  link_.stream_options(pinned_));
   }
 
   asio::awaitable<Result<v1::WatchResponse>> next() override {
@@ -37,6 +37,8 @@ class PinnedStream final : public cache::EventStream {
     auto ended = co_await (stream_.read() || link_.left(pinned_->id));
     if (ended.index() == 0) {
       std::optional<v1::WatchResponse>& message = std::get<0>(ended);
+      const Status admitted = message ? admit(*message) : absl::OkStatus();
+      if (!admitted.ok()) co_return admitted;
       if (message) co_return *std::move(message);
     } else {
       stream_.cancel();
@@ -56,6 +58,14 @@ class PinnedStream final : public cache::EventStream {
   }
 
  private:
+  // The stream began under an epoch that was looked at then; a message that names one is newer.
+  Status admit(const v1::WatchResponse& message) {
+    if (message.epoch() == 0) return absl::OkStatus();
+    const Status admitted = link_.admit_epoch(pinned_->id, message.epoch());
+    if (!admitted.ok()) stream_.cancel();
+    return admitted;
+  }
+
   // Also when the connection broke, and another was there already.
   bool has_moved() const {
     const rpc::Pinned picked = link_.picked();

@@ -22,9 +22,14 @@
 
 namespace holdfast::rpc {
 
+// Looks at what a server sent beside its answer, and says what the call comes to; before anybody
+// else sees the answer. Of a stream it is asked with the first message, or else with the end.
+using Admit = std::function<Status(const grpc::ClientContext& context, const Status& answer)>;
+
 struct CallOptions {
   Duration timeout = std::chrono::seconds(5);  // zero: until it is cancelled
   std::vector<std::pair<std::string, std::string>> metadata{};
+  Admit admit{};
 };
 
 inline void apply(const CallOptions& options, grpc::ClientContext& context) {
@@ -68,7 +73,9 @@ asio::awaitable<Result<Response>> call(std::type_identity_t<Service>& service,
   const std::optional<grpc::Status> status = co_await finished.take();
   if (!status) co_return absl::CancelledError("the waiting coroutine was cancelled");
   cancel.context = nullptr;
-  if (!status->ok()) co_return from_grpc(*status);
+  Status answer = from_grpc(*status);
+  if (options.admit) answer = options.admit(in_flight->context, answer);
+  if (!answer.ok()) co_return answer;
   co_return std::move(in_flight->response);
 }
 

@@ -29,6 +29,8 @@ struct PickHealthyOptions {
   Duration settled_after = std::chrono::seconds(1);
   BackoffOptions watch_retry{std::chrono::seconds(1), std::chrono::seconds(16)};
   Duration probe_timeout = std::chrono::seconds(1);
+  // Of a server that is half of a pair: the other half may take over at any moment.
+  Duration paired_probe_timeout = std::chrono::milliseconds(300);
   Duration doubted_for = std::chrono::seconds(5);  // after an answer of "unavailable"
   Duration doubts_forgotten_after = std::chrono::minutes(1);
   // While calls suffer on the active, tries follow each other sooner than the backoff says: the
@@ -36,6 +38,13 @@ struct PickHealthyOptions {
   // longest backoff. One that is not through after `pressed_patience` makes way for the next.
   Duration pressed_wait = std::chrono::milliseconds(100);
   Duration pressed_patience = std::chrono::seconds(1);
+  // A passive half answers the first question when it knows whether it takes over.
+  Duration paired_patience = std::chrono::milliseconds(2500);
+  // A passive half names the active one. Whether an address that is not in the list is dialled
+  // too: for clients that know a controller by its certificate, whatever its address.
+  bool follow_strangers = false;
+  // How many beats of a server that promised them may be missed.
+  int missed_beats = 3;
   // How often a good connection is replaced, to even out load; up to a tenth more. Zero: never.
   Duration reconnect_interval{0};
 };
@@ -89,7 +98,8 @@ struct Mode {
 
 // How GetServiceConfig ended.
 struct Discovery {
-  enum class Outcome : uint8_t { Answered, Unimplemented, Failed };
+  // NotActive: by the half of a pair that does not serve.
+  enum class Outcome : uint8_t { Answered, Unimplemented, Failed, NotActive };
   Outcome outcome = Outcome::Answered;
   Mode mode{};  // if answered
 };
@@ -103,6 +113,9 @@ struct Counts {
   uint64_t swaps = 0;            // the backup took over
   uint64_t dropped_backups = 0;  // the old connection recovered first
   uint64_t doubts = 0;
+  uint64_t not_active = 0;    // answers of halves that do not serve, or no longer
+  uint64_t followed = 0;      // tries that these made immediate
+  uint64_t missed_beats = 0;  // servers that fell silent with nobody asking them
   Duration last_recovery{0};  // from the pick turning unusable to a usable one
 };
 

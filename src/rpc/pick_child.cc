@@ -43,6 +43,9 @@ void Child::begin_round(Time now, Actions& out) {
   // The list is used up from its end, so what is to be dialled last goes to its front.
   const auto avoided = std::ranges::find(round_, std::exchange(setup_.avoided, {}));
   if (avoided != round_.end()) std::rotate(round_.begin(), avoided, avoided + 1);
+  const std::string preferred = std::exchange(setup_.preferred, {});
+  std::erase(round_, preferred);
+  if (!preferred.empty()) round_.push_back(preferred);
   dial(now, out);
 }
 
@@ -76,7 +79,10 @@ void Child::forget_connection() {
   connected_at_.reset();
   health_ = Health::Connecting;
   discovered_ = discovery_failed_ = refused_ = refuses_ = probing_ = silent_ = false;
+  paired_ = aside_ = fenced_ = false;
+  beat_ = Duration::zero();
   doubted_until_.reset();
+  missed_at_.reset();
   watch_at_.reset();
   probe_at_.reset();
   silent_at_.reset();
@@ -91,6 +97,12 @@ void Child::discovered(const Discovery& discovery, Actions& out) {
   if (discovery.outcome == Outcome::Answered) setup_.mode = discovery.mode;
   if (discovery.outcome == Outcome::Unimplemented) setup_.mode = Mode{};
   discovery_failed_ = discovery.outcome == Outcome::Failed;
+  if (discovery.outcome == Outcome::NotActive) {
+    // It may serve before another is found: its health tells.
+    health_ = Health::Failing;
+    out.push_back(WatchHealth{connection_, health_service()});
+    return;
+  }
   refused_ = discovery_failed_ && setup_.must_be_accepted;
   if (refused_) {
     health_ = Health::Failing;
@@ -101,13 +113,21 @@ void Child::discovered(const Discovery& discovery, Actions& out) {
   }
 }
 
-void Child::health(bool serving) {
+void Child::health(bool serving, Time now) {
   alive();
   watch_retry_.reset();
+  if (serving && std::exchange(aside_, false) && !fenced_) doubted_until_.reset();
   health_ = serving ? Health::Ready : Health::Failing;
+  if (beat_ > Duration::zero()) missed_at_ = now + beat_ * shared_.options.missed_beats;
+}
+
+void Child::expect_beats(Duration interval, Time now) {
+  beat_ = interval;
+  missed_at_ = now + beat_ * shared_.options.missed_beats;
 }
 
 void Child::watch_ended(WatchEnd end, Time now) {
+  missed_at_.reset();
   if (end == WatchEnd::Unimplemented) {
     health_ = Health::Ready;
     return;
@@ -130,7 +150,7 @@ void Child::unanswered(Time now, Actions& out) {
   } else if (health_ == Health::Failing) {
     answered_unavailable(now);  // it says so itself
   } else if (!silent_at_ && shared_.options.ask_server) {
-    silent_at_ = now + shared_.options.probe_timeout;
+    silent_at_ = now + probe_timeout();
     if (!probing_) probe_at_ = now;
     tick(now, out);
   }
@@ -146,12 +166,34 @@ void Child::answered_refused(Time now) {
   refuses_ = true;
 }
 
+void Child::answered_not_active(bool fenced, Time now) {
+  answered_unavailable(now);
+  paired_ = true;
+  aside_ = true;
+  fenced_ = fenced_ || fenced;
+}
+
+// Who looks so late that another beat was due has been away itself, and gives it one more.
+void Child::miss_beats(Time now) {
+  const bool late = now - *missed_at_ > beat_;
+  missed_at_.reset();
+  if (late) {
+    missed_at_ = now + beat_;
+    return;
+  }
+  shared_.counts.missed_beats += 1;
+  silent_ = true;
+  silent_at_.reset();
+  if (!probing_) probe_at_ = now;
+  doubt();
+}
+
 void Child::probe_ended(bool answered, Time now) {
   probing_ = false;
   if (answered) {
     alive();
   } else if (silent_ || silent_at_) {
-    probe_at_ = now + shared_.options.probe_timeout;
+    probe_at_ = now + probe_timeout();
   }
 }
 
@@ -164,23 +206,22 @@ void Child::alive() {
 void Child::tick(Time now, Actions& out) {
   if (is_due(doubted_until_, now)) {
     doubted_until_.reset();
-    refuses_ = false;
+    refuses_ = aside_ = fenced_ = false;
   }
+  if (is_due(missed_at_, now)) miss_beats(now);
   if (is_due(silent_at_, now)) {
     silent_at_.reset();
     silent_ = true;
     doubt();
   }
-  const std::string service =
-      setup_.mode && setup_.mode->health_service ? *setup_.mode->health_service : "";
   if (is_due(probe_at_, now)) {
     probe_at_.reset();
     probing_ = true;
-    out.push_back(Probe{connection_, service});
+    out.push_back(Probe{connection_, health_service()});
   }
   if (is_due(watch_at_, now)) {
     watch_at_.reset();
-    out.push_back(WatchHealth{connection_, service});
+    out.push_back(WatchHealth{connection_, health_service()});
   }
   if (is_due(redial_at_, now)) {
     redial_at_.reset();
@@ -188,9 +229,14 @@ void Child::tick(Time now, Actions& out) {
   }
 }
 
+std::string Child::health_service() const {
+  return setup_.mode && setup_.mode->health_service ? *setup_.mode->health_service : "";
+}
+
 std::optional<Time> Child::next_deadline() const {
   std::optional<Time> first;
-  for (const auto& at : {doubted_until_, silent_at_, probe_at_, watch_at_, redial_at_}) {
+  for (const auto& at :
+       {doubted_until_, silent_at_, missed_at_, probe_at_, watch_at_, redial_at_}) {
     if (at && (!first || *at < *first)) first = at;
   }
   return first;

@@ -32,7 +32,8 @@ struct Shared {
 
 struct ChildSetup {
   std::vector<std::string> addresses{};
-  std::string avoided{};  // dialled last in the first round
+  std::string avoided{};    // dialled last in the first round
+  std::string preferred{};  // dialled first in it, also if it is not in the list
   uint64_t credentials = 0;
   std::optional<Mode> mode{};     // of the child before it
   bool must_be_accepted = false;  // a discovery that fails makes it Unhealthy, not Ready
@@ -47,7 +48,9 @@ class Child {
   // The dial failed, or the connection was lost.
   void closed(Time now, Actions& out);
   void discovered(const Discovery& discovery, Actions& out);
-  void health(bool serving);
+  void health(bool serving, Time now);
+  // Its server will say at least this often how it is.
+  void expect_beats(Duration interval, Time now);
   void watch_ended(WatchEnd end, Time now);
 
   // A call has waited for long: the server is probed, or if there is none, another is wanted.
@@ -55,6 +58,10 @@ class Child {
   void answered_unavailable(Time now);
   // It does not take our credentials, which others may.
   void answered_refused(Time now);
+  // It is half of a pair.
+  void paired() { paired_ = true; }
+  // It is half of a pair and does not serve; `fenced`: it thinks it does.
+  void answered_not_active(bool fenced, Time now);
   void probe_ended(bool answered, Time now);
   // Something was heard from the server.
   void alive();
@@ -84,6 +91,9 @@ class Child {
   bool is_stuck(Time now) const;
   const std::optional<Mode>& mode() const { return setup_.mode; }
   bool wants_reconnect() const { return setup_.mode && setup_.mode->reconnect; }
+  bool is_paired() const { return paired_; }
+  // Half of a pair, and not the one to be asked.
+  bool stands_aside() const { return paired_ && (aside_ || fenced_ || health_ == Health::Failing); }
   // Whether doubt took effect since this was last asked.
   bool take_fresh_doubt() { return std::exchange(fresh_doubt_, false); }
 
@@ -93,6 +103,11 @@ class Child {
   void begin_round(Time now, Actions& out);
   void forget_connection();
   void doubt();
+  void miss_beats(Time now);
+  std::string health_service() const;
+  Duration probe_timeout() const {
+    return paired_ ? shared_.options.paired_probe_timeout : shared_.options.probe_timeout;
+  }
 
   Shared& shared_;
   ChildSetup setup_;
@@ -112,11 +127,16 @@ class Child {
   bool silent_ = false;
   bool impatient_ = false;  // somebody waits for it to connect
   bool fresh_doubt_ = false;
+  bool paired_ = false;
+  bool aside_ = false;   // ends with the doubt, or when it serves
+  bool fenced_ = false;  // ends with the doubt
+  Duration beat_{0};     // what it promised
   std::optional<Time> doubted_until_;
   std::optional<Time> redial_at_;
   std::optional<Time> watch_at_;
   std::optional<Time> probe_at_;   // the next probe
   std::optional<Time> silent_at_;  // unless it answers before
+  std::optional<Time> missed_at_;  // unless it beats before
 };
 
 }  // namespace holdfast::rpc::pick

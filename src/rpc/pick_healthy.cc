@@ -104,7 +104,21 @@ Actions PickHealthy::on_discovered(uint64_t connection, const pick::Discovery& d
 }
 
 Actions PickHealthy::on_health(uint64_t connection, bool serving, Time now) {
-  return change(connection, now, [&](Child& child, Actions&) { child.health(serving); });
+  return change(connection, now, [&](Child& child, Actions& out) {
+    const bool before = child.stands_aside();
+    child.health(serving, now);
+    // Sent on its own by a half that stopped serving: the other one does, or is about to.
+    if (!before && child.stands_aside() && &child == active_.get()) follow(child, {}, now, out);
+  });
+}
+
+Actions PickHealthy::on_paired(uint64_t connection, Time now) {
+  return change(connection, now, [&](Child& child, Actions&) { child.paired(); });
+}
+
+Actions PickHealthy::on_beats(uint64_t connection, Duration interval, Time now) {
+  return change(connection, now,
+                [&](Child& child, Actions&) { child.expect_beats(interval, now); });
 }
 
 Actions PickHealthy::on_watch_ended(uint64_t connection, pick::WatchEnd end, Time now) {
@@ -137,6 +151,22 @@ Actions PickHealthy::on_refused(uint64_t connection, Time now) {
 
 Actions PickHealthy::on_answered(uint64_t connection, Time now) {
   return change(connection, now, [&](Child& child, Actions&) { child.alive(); });
+}
+
+Actions PickHealthy::on_not_active(uint64_t connection, const std::string& active, Time now) {
+  return change(connection, now, [&](Child& child, Actions& out) {
+    shared_.counts.not_active += 1;
+    child.answered_not_active(false, now);
+    follow(child, active, now, out);
+  });
+}
+
+Actions PickHealthy::on_fenced(uint64_t connection, Time now) {
+  return change(connection, now, [&](Child& child, Actions& out) {
+    shared_.counts.not_active += 1;
+    child.answered_not_active(true, now);
+    follow(child, {}, now, out);
+  });
 }
 
 Result<Actions> PickHealthy::use_credentials(Time now) {

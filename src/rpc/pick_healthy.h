@@ -38,6 +38,11 @@ class PickHealthy {
   pick::Actions on_watch_ended(uint64_t connection, pick::WatchEnd end, Time now);
   pick::Actions on_probe_ended(uint64_t connection, bool answered, Time now);
 
+  // Its server is half of a pair: what its health says and how it is doubted counts for more.
+  pick::Actions on_paired(uint64_t connection, Time now);
+  // Its server will say at least this often how it is; on_health tells. Zero: it will not.
+  pick::Actions on_beats(uint64_t connection, Duration interval, Time now);
+
   // How calls fare. Unanswered: for a while; zero is a call that waits for any connection.
   pick::Actions on_unanswered(uint64_t connection, Time now);
   pick::Actions on_unavailable(uint64_t connection, Time now);
@@ -45,6 +50,11 @@ class PickHealthy {
   // tried only as often as doubt alone allows, and has to accept them before it takes over.
   pick::Actions on_refused(uint64_t connection, Time now);
   pick::Actions on_answered(uint64_t connection, Time now);
+  // It is half of a pair and does not serve. `active` says where the other is; empty: not known.
+  // That one is dialled at once; if both say so, again and again, ever more seldom, with jitter.
+  pick::Actions on_not_active(uint64_t connection, const std::string& active, Time now);
+  // It thinks that it serves, and its time is over. The same, and its health counts for nothing.
+  pick::Actions on_fenced(uint64_t connection, Time now);
 
   // Dials from now on use the next credentials. A connection with them is made beside the active
   // one and takes over when its server has answered the discovery.
@@ -88,6 +98,8 @@ class PickHealthy {
   bool is_better_than_active(const pick::Child& child) const;
   bool may_hurry(Time now);
 
+  void follow(const pick::Child& child, const std::string& active, Time now, pick::Actions& out);
+  bool may_follow(Time now);
   void make_backup(Time now, pick::Actions& out);
   void drop_backup(pick::Actions& out);
   void drop_all(pick::Actions& out);
@@ -122,6 +134,9 @@ class PickHealthy {
   Duration hurry_gap_{0};  // between reconnects that doubt made immediate
   std::optional<Time> hurried_at_;
   std::optional<Time> doubted_at_;
+  Duration follow_gap_{0};  // between tries that passive halves made immediate
+  std::optional<Time> followed_at_;
+  std::string preferred_;  // whom to dial next
   std::optional<Time> press_at_;
   std::optional<Time> pressed_at_;  // the last try that did not wait for the backoff
   Duration press_wait_;

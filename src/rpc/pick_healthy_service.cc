@@ -40,10 +40,10 @@ bool is_lost(const Connection& connection) {
 }
 
 asio::awaitable<Result<v1::GetServiceConfigResponse>> ask_for_config(const Connection& connection,
-                                                                     Duration timeout) {
+                                                                     CallOptions options) {
   const auto stub = v1::ServiceConfigDiscovery::NewStub(connection.channel);
   co_return co_await call(static_cast<DiscoveryMethods&>(*stub->async()),
-                          &DiscoveryMethods::GetServiceConfig, {}, {.timeout = timeout});
+                          &DiscoveryMethods::GetServiceConfig, {}, std::move(options));
 }
 
 // What a server said is cut, and safe to print.
@@ -72,6 +72,7 @@ Discovery read_discovery(const Result<v1::GetServiceConfigResponse>& answer) {
   if (answer.status().code() == absl::StatusCode::kUnimplemented) {
     return {.outcome = Discovery::Outcome::Unimplemented};
   }
+  if (is_not_active(answer.status())) return {.outcome = Discovery::Outcome::NotActive};
   return {.outcome = Discovery::Outcome::Failed};
 }
 
@@ -215,6 +216,7 @@ void PickHealthyService::wake_waiters() {
 
 void PickHealthyService::release(uint64_t connection) {
   auto held = held_.extract(connection);
+  paired_.erase(connection);
   tasks_.spawn(end_tasks(std::move(held.mapped().tasks)));
 }
 
@@ -258,7 +260,7 @@ asio::awaitable<bool> PickHealthyService::connect(const Connection& connection, 
     }
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) {
       // Only a call is told why; it fails at once.
-      const auto why = co_await ask_for_config(connection, kWhyTimeout);
+      const auto why = co_await ask_for_config(connection, {.timeout = kWhyTimeout});
       last_failure_ = failure(connection, why.status());
       co_return false;
     }
@@ -270,7 +272,8 @@ asio::awaitable<bool> PickHealthyService::connect(const Connection& connection, 
 }
 
 asio::awaitable<void> PickHealthyService::discover(Pinned connection) {
-  const auto answer = co_await ask_for_config(*connection, Duration::zero());
+  const auto answer =
+      co_await ask_for_config(*connection, own_options(*connection, Duration::zero()));
   if (co_await is_cancelled()) co_return;
   const Time now = clock_.now();
   if (!answer.ok()) {
@@ -288,9 +291,13 @@ asio::awaitable<void> PickHealthyService::watch_health(Pinned connection, std::s
   HealthCheckRequest request;
   request.set_service(std::move(service));
   ServerStream<HealthCheckResponse> stream(loop_);
+  CallOptions options = own_options(*connection, Duration::zero());
+  const auto beat = std::chrono::duration_cast<std::chrono::milliseconds>(options_.beat).count();
+  if (beat > 0) options.metadata.emplace_back(kBeatKey, std::to_string(beat));
   stream.start(static_cast<HealthMethods&>(*stub->async()), &HealthMethods::Watch, request,
-               {.timeout = Duration::zero()});
-  while (const auto message = co_await stream.read()) {
+               options);
+  for (bool first = true; const auto message = co_await stream.read(); first = false) {
+    if (first) expect_beats(*connection, stream.initial_metadata());
     const bool serving = message->status() == HealthCheckResponse::SERVING;
     carry_out(core_.on_health(connection->id, serving, clock_.now()));
   }
@@ -313,7 +320,7 @@ asio::awaitable<void> PickHealthyService::probe(Pinned connection, std::string s
   request.set_service(std::move(service));
   const auto answer =
       co_await rpc::call(static_cast<HealthMethods&>(*stub->async()), &HealthMethods::Check,
-                         request, {.timeout = Duration::zero()});
+                         request, own_options(*connection, Duration::zero()));
   if (co_await is_cancelled()) co_return;
   const absl::StatusCode code = answer.status().code();
   const bool answered =

@@ -34,6 +34,7 @@
 #include "net/task_group.h"
 #include "rpc/call.h"
 #include "rpc/channel.h"
+#include "rpc/epoch.h"
 #include "rpc/pick_healthy.h"
 #include "rpc/repeat.h"
 
@@ -58,6 +59,11 @@ struct PickedCall {
 struct PickHealthyServiceOptions {
   PickHealthyOptions core{};
   Duration unanswered_after = std::chrono::seconds(1);  // then the connection is doubted
+  Duration paired_unanswered_after = std::chrono::milliseconds(300);  // of half of a pair
+  // How often the server is to say how it is, so that its silence shows while nobody asks it
+  // anything; those that cannot are not waited for. Zero: not asked for.
+  Duration beat = std::chrono::milliseconds(900);
+  Fence fence{};
   // Whether another server may take credentials that one refuses ("unauthenticated"): for those
   // that the cluster issued and that have not run out.
   bool leave_who_refuses = false;
@@ -95,6 +101,11 @@ class PickHealthyService {
   asio::awaitable<void> left(uint64_t connection_id);
   // The same, however silent its server is.
   asio::awaitable<void> moved(uint64_t connection_id);
+  // For streams on it: what to send along, and the look at what comes.
+  CallOptions stream_options(const Pinned& connection);
+  // A message of a stream on it carries this epoch; zero: none. HF4302 if it is over: the stream is
+  // to be ended, and another connection is looked for.
+  Status admit_epoch(uint64_t connection_id, uint64_t epoch);
   // A stream on it has ended like this. Calls say so by themselves.
   void stream_ended(uint64_t connection_id, const Status& why);
 
@@ -151,6 +162,12 @@ class PickHealthyService {
   // Until the pick changed or the time is over; false if the coroutine was cancelled.
   asio::awaitable<bool> next_pick(Duration at_most);
 
+  CallOptions own_options(const Connection& connection, Duration timeout);
+  Status admit(uint64_t connection_id, const grpc::ClientContext& context, const Status& answer);
+  void note_pair(uint64_t connection_id, uint64_t epoch);
+  void expect_beats(const Connection& connection, const Metadata& metadata);
+  std::vector<std::pair<std::string, std::string>> greeting() const;
+
   void carry_out(const pick::Actions& actions);
   void carry_out(const pick::Dial& dial);
   void carry_out(const pick::Discover& discover);
@@ -180,6 +197,7 @@ class PickHealthyService {
   bool carrying_out_ = false;
   Pinned picked_;
   bool pick_is_silent_ = false;
+  std::set<uint64_t> paired_;  // of held_, those that are half of a pair
   std::string last_failure_;
   PickHealthyStats stats_;
   uint64_t calls_ = 0;

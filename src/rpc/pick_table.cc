@@ -51,7 +51,7 @@ void PickHealthy::judge_backup(Time now, Actions& out) {
 // A server that was never asked, or does not answer the question, is left although no discovery
 // said so: nobody should wait for it for ever.
 bool PickHealthy::may_move() const {
-  if (active_->wants_reconnect()) return true;
+  if (active_->wants_reconnect() || active_->is_paired()) return true;
   if (active_->refuses() && active_->has_failed_discovery()) return true;
   return active_->is_undiscovered() && (active_->is_doubted() || !active_->mode());
 }
@@ -78,10 +78,37 @@ bool PickHealthy::may_hurry(Time now) {
   return true;
 }
 
+// A half that does not serve is left at once, for the one it names if that may be dialled. Of two
+// that both do not serve, each sends us to the other: then the press decides, which has jitter.
+void PickHealthy::follow(const Child& child, const std::string& active, Time now, Actions& out) {
+  const bool known = std::ranges::find(addresses_, active) != addresses_.end();
+  const bool named =
+      !active.empty() && active != child.address() && (known || shared_.options.follow_strangers);
+  const bool is_backup = &child == backup_.get();
+  if (is_backup && !named) return;
+  if (!is_backup && backup_ && backup_->state() != ChildState::Unhealthy) return;
+  if (!may_follow(now)) return;
+  shared_.counts.followed += 1;
+  if (named) preferred_ = active;
+  make_backup(now, out);
+}
+
+// The first is immediate; those that follow it closely are ever further apart.
+bool PickHealthy::may_follow(Time now) {
+  const PickHealthyOptions& options = shared_.options;
+  const bool rested =
+      !followed_at_ || now - *followed_at_ >= std::max(options.doubted_for, 2 * follow_gap_);
+  if (!rested && now - *followed_at_ < follow_gap_) return false;
+  follow_gap_ = rested ? options.pressed_wait : std::min(follow_gap_ * 2, options.max_backoff);
+  followed_at_ = now;
+  return true;
+}
+
 // Calls are known to suffer: on a server that is there, but is silent or said that it cannot. Who
 // refuses us is left without haste: if all do, each try is one more refusal.
 bool PickHealthy::is_pressed() const {
-  return active_->is_connected() && active_->is_doubted() && !active_->refuses() && may_move();
+  const bool suffers = active_->is_doubted() || active_->stands_aside();
+  return active_->is_connected() && suffers && !active_->refuses() && may_move();
 }
 
 // Behind a balancer the next server may be the same one again, and the calls that wait have
@@ -97,7 +124,9 @@ void PickHealthy::arm_press(Time now) {
   const bool rested =
       !pressed_at_ || now - *pressed_at_ >= std::max(options.doubted_for, 2 * press_wait_);
   if (rested) press_wait_ = options.pressed_wait;
-  const Duration wait = connecting ? std::max(options.pressed_patience, press_wait_) : press_wait_;
+  const Duration patience =
+      active_->is_paired() ? options.paired_patience : options.pressed_patience;
+  const Duration wait = connecting ? std::max(patience, press_wait_) : press_wait_;
   press_at_ = now + wait + shared_.rng.below(wait / 2);
 }
 
@@ -120,6 +149,7 @@ void PickHealthy::timer_fired(Time now, Actions& out) {
 std::unique_ptr<Child> PickHealthy::make_child(std::string avoided) {
   pick::ChildSetup setup{.addresses = addresses_,
                          .avoided = std::move(avoided),
+                         .preferred = std::exchange(preferred_, {}),
                          .credentials = credentials_,
                          .must_be_accepted = replacing_ || (active_ && active_->refuses())};
   if (active_) setup.mode = active_->mode();

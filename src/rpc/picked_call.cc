@@ -21,6 +21,11 @@ bool is_cancelled(const asio::cancellation_state& state) {
   return state.cancelled() != asio::cancellation_type::none;
 }
 
+// What the pair's rules have left the server for is no second complaint.
+bool is_doubted_already(const Status& answer) {
+  return is_not_active(answer) || split_reason(answer).code.starts_with("HF43");
+}
+
 Status stopped_error() {
   return absl::CancelledError("the call was cancelled");
 }
@@ -75,12 +80,15 @@ struct PickHealthyService::Running {
 asio::awaitable<Result<std::shared_ptr<void>>>  // tidy: shared with gRPC
 PickHealthyService::attempt_until_answered(const StartAttempt& start, const PickedCall& options) {
   const Time began = clock_.now();
-  Running running(loop_,
-                  {.repeat = options.repeat,
-                   .unanswered_after = options_.unanswered_after,
-                   .leave_who_refuses = options_.leave_who_refuses,
-                   .seed = options_.seed + ++calls_},
-                  began, began + options.timeout);
+  const bool paired = picked_ && paired_.contains(picked_->id);
+  Running running(
+      loop_,
+      {.repeat = options.repeat,
+       .unanswered_after = paired ? options_.paired_unanswered_after : options_.unanswered_after,
+       .too_slow_after = 2 * options_.unanswered_after,
+       .leave_who_refuses = options_.leave_who_refuses,
+       .seed = options_.seed + ++calls_},
+      began, began + options.timeout);
   const Waiting waiting(waiters_, running.ends.timer());
   for (;;) {
     if (stopped_ || is_cancelled(co_await asio::this_coro::cancellation_state)) {
@@ -106,8 +114,10 @@ void PickHealthyService::start_attempt(Running& running, const StartAttempt& sta
                                        const PickedCall& options) {
   const size_t attempt = running.attempts.size();
   if (attempt > 0) stats_.repeated_calls += 1;
-  const CallOptions call_options{.timeout = running.deadline - clock_.now() + kSlack,
-                                 .metadata = options.metadata};
+  CallOptions call_options{.timeout = running.deadline - clock_.now() + kSlack,
+                           .metadata = greeting()};
+  call_options.metadata.insert(call_options.metadata.end(), options.metadata.begin(),
+                               options.metadata.end());
   Attempt started =
       start(*picked_, call_options, [sender = running.ends.sender(), attempt](grpc::Status status) {
         sender.deliver({.attempt = attempt, .status = std::move(status)});
@@ -117,10 +127,11 @@ void PickHealthyService::start_attempt(Running& running, const StartAttempt& sta
 
 void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::Status& status) {
   Running::Tried& ended = running.attempts[attempt];
-  ended.ended = from_grpc(status);
-  if (!status.ok()) ended.attempt = {};  // a long call may have many
-  running.last_ended = attempt;
   const uint64_t id = ended.connection->id;
+  ended.ended = admit(id, *ended.attempt.context, from_grpc(status));
+  const bool failed = !ended.ended->ok();
+  if (failed) ended.attempt = {};  // a long call may have many
+  running.last_ended = attempt;
   const Time now = clock_.now();
   const bool lost =
       !status.ok() && ended.connection->channel->GetState(false) != GRPC_CHANNEL_READY;
@@ -128,6 +139,8 @@ void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::
       running.call.on_ended(attempt, {.code = ended.ended->code(), .lost = lost}, now);
   if (lost) {
     carry_out(core_.on_closed(id, now));
+  } else if (complaint == Complaint::Unavailable && is_doubted_already(*ended.ended)) {
+    // It said that it does not serve, and was heard.
   } else if (complaint == Complaint::Unavailable) {
     carry_out(core_.on_unavailable(id, now));
   } else if (complaint == Complaint::Refused) {
@@ -135,7 +148,7 @@ void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::
   } else if (core_.is_doubted(id)) {
     carry_out(core_.on_answered(id, now));
   }
-  if (!status.ok()) ended.connection.reset();  // unpinned
+  if (failed) ended.connection.reset();  // unpinned
 }
 
 Status PickHealthyService::outcome(const Running& running, const PickedCall& options) const {

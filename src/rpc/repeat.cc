@@ -78,7 +78,7 @@ std::optional<uint64_t> RepeatedCall::due_too_slow(Time now) {
   if (options_.repeat == Repeat::Never) return std::nullopt;
   for (Attempt& attempt : attempts_) {
     if (!attempt.running || attempt.too_slow) continue;
-    if (now < attempt.started + 2 * options_.unanswered_after) continue;
+    if (now < attempt.started + too_slow_after()) continue;
     attempt.too_slow = true;
     return attempt.connection;
   }
@@ -129,7 +129,7 @@ Time RepeatedCall::wake_at(Time now) const {
   for (const Attempt& attempt : attempts_) {
     if (!attempt.running) continue;
     if (!attempt.doubted) first = std::min(first, attempt.started + options_.unanswered_after);
-    consider(attempt.started + 2 * options_.unanswered_after);
+    consider(attempt.started + too_slow_after());
   }
   return first;
 }

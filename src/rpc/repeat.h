@@ -24,6 +24,8 @@ enum class Repeat : uint8_t {
 struct RepeatOptions {
   Repeat repeat = Repeat::Never;
   Duration unanswered_after = std::chrono::seconds(1);  // then the connection is doubted
+  // Then its server is given up for this call, alive or not. Zero: twice `unanswered_after`.
+  Duration too_slow_after{0};
   // Whether "unauthenticated" is one server's word, and another is asked: once, and only if it is
   // picked within `unanswered_after`. Never the same one again.
   bool leave_who_refuses = false;
@@ -50,7 +52,7 @@ class RepeatedCall {
   struct Next {
     std::optional<uint64_t> start{};  // a new attempt on this connection; they count from zero
     std::optional<uint64_t> doubt{};  // tell the core; zero: nothing to send it on
-    // Silent for twice as long: whether alive or not, its server does not get this done.
+    // Silent for longer still: whether alive or not, its server does not get this done.
     std::optional<uint64_t> too_slow{};
     bool done = false;
     Time wake_at{};
@@ -79,6 +81,10 @@ class RepeatedCall {
   std::optional<uint64_t> due_doubt(uint64_t picked, Time now);
   std::optional<uint64_t> due_too_slow(Time now);
   Time wake_at(Time now) const;
+  Duration too_slow_after() const {
+    const bool said = options_.too_slow_after > Duration::zero();
+    return said ? options_.too_slow_after : 2 * options_.unanswered_after;
+  }
   bool note_refusal(size_t attempt, Time now);
 
   RepeatOptions options_;

@@ -22,6 +22,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "rpc/call.h"
+#include "rpc/epoch.h"
 #include "rpc/handoff.h"
 #include "rpc/status.h"
 
@@ -52,6 +53,7 @@ class ServerStream {
              std::type_identity_t<Request> request, const CallOptions& options) {
     HF_CHECK(!held_, "a stream is started once");
     apply(options, reactor_->context);
+    admit_ = options.admit;
     // gRPC reads the request until the stream has ended.
     auto kept = std::make_shared<const Request>(std::move(request));
     (service.*method)(&reactor_->context, kept.get(), reactor_.get());
@@ -75,8 +77,15 @@ class ServerStream {
       cancel();
     }
     if (!ok || !*ok) co_return std::nullopt;
+    if (admit_) {
+      const Status admitted = std::exchange(admit_, {})(reactor_->context, absl::OkStatus());
+      if (!admitted.ok()) refuse(admitted);
+      if (!admitted.ok()) co_return std::nullopt;
+    }
     co_return std::move(reactor_->response);
   }
+  // What the server sends besides; whole once a message was read.
+  const Metadata& initial_metadata() const { return reactor_->context.GetServerInitialMetadata(); }
 
   // Ends a running read, and the stream; finish() then says kCancelled.
   void cancel() { reactor_->context.TryCancel(); }
@@ -90,6 +99,7 @@ class ServerStream {
     const std::optional<grpc::Status> status = co_await done_.take();
     if (!status) co_return absl::CancelledError("the waiting coroutine was cancelled");
     finished_ = from_grpc(*status);
+    if (admit_) finished_ = std::exchange(admit_, {})(reactor_->context, *finished_);
     co_return *finished_;
   }
 
@@ -123,6 +133,13 @@ class ServerStream {
     std::atomic<bool> begun = false;
   };
 
+  // What it sends is not for us: that is why the stream has ended.
+  void refuse(const Status& why) {
+    finished_ = why;
+    broken_ = true;
+    cancel();
+  }
+
   void release() {
     if (!held_) return;
     held_ = false;
@@ -133,6 +150,7 @@ class ServerStream {
   Handoff<bool> read_done_;
   Handoff<grpc::Status> done_;
   std::shared_ptr<Reactor> reactor_;  // tidy: shared with gRPC
+  Admit admit_;
   std::optional<Status> finished_;
   bool held_ = false;
   bool released_ = false;

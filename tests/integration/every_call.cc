@@ -3,6 +3,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
+#include "holdfast/v1/pair.grpc.pb.h"
 #include "resource/registry.h"
 
 namespace holdfast::test {
@@ -35,7 +36,13 @@ std::vector<EveryCall::Rpc> EveryCall::all() {
       {"SetPassword", v1 + "Identity.SetPassword", &EveryCall::set_password},
       {"Rotate", v1 + "Identity.Rotate", &EveryCall::rotate},
       {"Announce", v1 + "Presence.Announce", &EveryCall::announce},
-      {"Goodbye", v1 + "Presence.Goodbye", &EveryCall::goodbye}};
+      {"Goodbye", v1 + "Presence.Goodbye", &EveryCall::goodbye},
+      {"GetPair", v1 + "PairControl.GetPair", &EveryCall::get_pair},
+      {"PairControl", v1 + "PairControl.SwitchOver", &EveryCall::switch_over},
+      {"PairControl", v1 + "PairControl.Promote", &EveryCall::promote},
+      {"PairControl", v1 + "PairControl.ListDivergences", &EveryCall::list_divergences},
+      {"PairControl", v1 + "PairControl.GetDivergence", &EveryCall::get_divergence},
+      {"PairControl", v1 + "PairControl.ResolveDivergence", &EveryCall::resolve_divergence}};
 }
 
 std::vector<std::string> EveryCall::served(const ClusterCaller& who, grpc::Status& status) {
@@ -159,6 +166,36 @@ grpc::Status EveryCall::goodbye(const ClusterCaller& who) {
   request.set_kind(who.role == Role::Local ? "agent" : who.column);
   request.set_name(who.name.empty() ? "x" : who.name);
   return ask(v1::Presence::NewStub(who.channel), &v1::Presence::Stub::Goodbye, request);
+}
+
+grpc::Status EveryCall::get_pair(const ClusterCaller& who) {
+  return ask(v1::PairControl::NewStub(who.channel), &v1::PairControl::Stub::GetPair,
+             v1::GetPairRequest());
+}
+
+grpc::Status EveryCall::switch_over(const ClusterCaller& who) {
+  return ask(v1::PairControl::NewStub(who.channel), &v1::PairControl::Stub::SwitchOver,
+             v1::SwitchOverRequest());
+}
+
+grpc::Status EveryCall::promote(const ClusterCaller& who) {
+  return ask(v1::PairControl::NewStub(who.channel), &v1::PairControl::Stub::Promote,
+             v1::PromoteRequest());
+}
+
+grpc::Status EveryCall::list_divergences(const ClusterCaller& who) {
+  return ask(v1::PairControl::NewStub(who.channel), &v1::PairControl::Stub::ListDivergences,
+             v1::ListDivergencesRequest());
+}
+
+grpc::Status EveryCall::get_divergence(const ClusterCaller& who) {
+  return ask(v1::PairControl::NewStub(who.channel), &v1::PairControl::Stub::GetDivergence,
+             v1::GetDivergenceRequest());
+}
+
+grpc::Status EveryCall::resolve_divergence(const ClusterCaller& who) {
+  return ask(v1::PairControl::NewStub(who.channel), &v1::PairControl::Stub::ResolveDivergence,
+             v1::ResolveDivergenceRequest());
 }
 
 }  // namespace holdfast::test

@@ -63,6 +63,12 @@ class EveryCall {
   grpc::Status rotate(const ClusterCaller& who);
   grpc::Status announce(const ClusterCaller& who);
   grpc::Status goodbye(const ClusterCaller& who);
+  grpc::Status get_pair(const ClusterCaller& who);
+  grpc::Status switch_over(const ClusterCaller& who);
+  grpc::Status promote(const ClusterCaller& who);
+  grpc::Status list_divergences(const ClusterCaller& who);
+  grpc::Status get_divergence(const ClusterCaller& who);
+  grpc::Status resolve_divergence(const ClusterCaller& who);
 
   const ClusterCallers& cluster_;
 };

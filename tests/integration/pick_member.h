@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -34,10 +35,19 @@ class Member {
   std::atomic<bool> refuses = false;             // every call but health, as "unauthenticated"
   std::atomic<bool> silent = false;              // nothing is answered, not even health
   std::atomic<bool> stuck_in_discovery = false;  // only GetServiceConfig is not answered
+  // As half of a pair: its epoch, sent with every answer; zero: none.
+  std::atomic<uint64_t> epoch = 0;
+  std::atomic<bool> passive = false;  // every call is refused with HF4101; NOT_SERVING
+  std::atomic<int> beat_ms = 0;       // how often a health watch repeats itself; zero: never
+  void set_active(const std::string& address);  // whom it names
+  std::atomic<uint64_t> heard_epoch = 0;        // the highest that a caller named
+  std::atomic<int> refusals = 0;                // with HF4101
   std::atomic<int> gets = 0;
   std::atomic<int> health_watches = 0;  // open now: one per connection in use
 
  private:
+  // What goes with every answer of half of a pair; the refusal if it is passive.
+  grpc::Status introduce(grpc::ServerContext& context);
   // Until it speaks again; false if the caller gave up.
   static bool wait_while(const std::atomic<bool>& condition, const grpc::ServerContext& context);
 
@@ -85,6 +95,8 @@ class Member {
   };
 
   std::string name_;
+  std::mutex mutex_;
+  std::string active_;
   MemberOptions options_;
   int port_ = 0;
   std::string address_;

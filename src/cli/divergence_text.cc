@@ -1,0 +1,81 @@
+// What `holdfast ha divergence` prints; no waiting.
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "cli/document.h"
+#include "cli/pair.h"
+#include "cli/table.h"
+#include "cli/times.h"
+
+namespace holdfast::cli {
+namespace {
+
+using Standing = v1::DivergedChange::Standing;
+
+std::string_view to_word(Standing standing) {
+  switch (standing) {
+    case v1::DivergedChange::STANDING_LOST:
+      return "lost";
+    case v1::DivergedChange::STANDING_CONFLICT:
+      return "conflict";
+    case v1::DivergedChange::STANDING_REAPPLIED:
+      return "reapplied";
+    case v1::DivergedChange::STANDING_SAME:
+      return "same";
+    default:
+      return "unknown";
+  }
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out += "    " + printable(text.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string changes_text(const v1::Divergence& divergence) {
+  std::string text;
+  for (const v1::DivergedChange& change : divergence.changes()) {
+    text += fmt::format("{} {}  {}\n", change.removed() ? "delete" : "put", printable(change.key()),
+                        to_word(change.standing()));
+    if (change.standing() == v1::DivergedChange::STANDING_SAME) continue;
+    if (!change.removed()) text += "  lost:\n" + indented(change.lost());
+    if (!change.current().empty()) text += "  now:\n" + indented(change.current());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string render_divergences(const v1::ListDivergencesResponse& list, const PairText& how) {
+  if (how.output == Output::Json) return Document("divergence_list", list).json();
+  if (how.output == Output::Yaml) return Document("divergence_list", list).yaml();
+  if (how.output == Output::Name) {
+    std::string names;
+    for (const v1::DivergenceFile& each : list.files()) names += printable(each.file()) + "\n";
+    return names;
+  }
+  if (list.files().empty()) return "no history of this half has diverged\n";
+  std::vector<Row> rows;
+  for (const v1::DivergenceFile& each : list.files()) {
+    rows.push_back({each.file(), age(to_wall(each.at()), how.now), each.half(),
+                    std::to_string(each.fork().revision()), std::to_string(each.head().revision()),
+                    std::to_string(each.changes()), std::to_string(each.reapplied()),
+                    each.reason()});
+  }
+  return render_table({"FILE", "AGE", "HALF", "FORK", "HEAD", "CHANGES", "REAPPLIED", "REASON"},
+                      rows, how.last);
+}
+
+std::string render_divergence(const v1::Divergence& divergence, const PairText& how) {
+  if (how.output == Output::Json) return Document("divergence", divergence).json();
+  if (how.output == Output::Yaml) return Document("divergence", divergence).yaml();
+  return changes_text(divergence);
+}
+
+}  // namespace holdfast::cli

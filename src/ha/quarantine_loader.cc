@@ -1,0 +1,83 @@
+#include "ha/quarantine_loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/bytes.h"
+#include "base/private_file.h"
+#include "base/reason.h"
+
+namespace holdfast::ha {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnding = ".jsonl";
+
+Status none_of(const std::string& name) {
+  return coded(absl::StatusCode::kNotFound, "HF4131",
+               fmt::format("there is no divergence {}", quoted(name)));
+}
+
+// Nothing that leads out of the folder.
+bool is_name(const std::string& name) {
+  return name.ends_with(kEnding) && !name.contains('/') && !name.starts_with('.');
+}
+
+// "2026-11-16T10:15:00.250Z" without what a file's name should not have.
+std::string stamp(WallTime at) {
+  std::string text = to_rfc3339(at).substr(0, 19);
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return text;
+}
+
+void make_room(const std::string& folder) {
+  std::vector<std::string> files = quarantine_files(folder);
+  for (size_t i = 0; i < files.size() && files.size() - i >= kMaxQuarantineFiles; ++i) {
+    const Result<Quarantine> old = load_quarantine(folder, files[i]);
+    if (old.ok() && !old->header.acknowledged) {
+      static_cast<void>(discard_quarantine(folder, files[i]));
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::string> save_quarantine(const std::string& folder, const Quarantine& quarantine) {
+  TRY_OK(make_private_folder(folder));
+  make_room(folder);
+  const std::string name = fmt::format("{}-{}{}", stamp(quarantine.header.at),
+                                       quarantine.header.head.revision, kEnding);
+  TRY_OK(write_private_file(folder + "/" + name, to_text(quarantine)));
+  return name;
+}
+
+std::vector<std::string> quarantine_files(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (is_name(name)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<Quarantine> load_quarantine(const std::string& folder, const std::string& name) {
+  if (!is_name(name)) return none_of(name);
+  const Result<std::string> text =
+      read_file(folder + "/" + name, QuarantineLimits{}.max_bytes + (size_t{1} << 20));
+  if (absl::IsNotFound(text.status())) return none_of(name);
+  TRY_OK(text.status());
+  return parse_quarantine(*text);
+}
+
+Status discard_quarantine(const std::string& folder, const std::string& name) {
+  std::error_code error;
+  if (!is_name(name) || !fs::remove(folder + "/" + name, error)) return none_of(name);
+  return absl::OkStatus();
+}
+
+}  // namespace holdfast::ha

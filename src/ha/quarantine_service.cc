@@ -1,0 +1,53 @@
+#include "ha/quarantine_service.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "ha/quarantine.h"
+#include "ha/quarantine_loader.h"
+#include "ha/shipping.h"
+
+namespace holdfast::ha {
+namespace {
+
+constexpr size_t kBatchBytes = size_t{1} << 20;
+
+}  // namespace
+
+asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts winner,
+                                  QuarantineOptions options, WallTime now) {
+  const store::ReplicaFacts mine = replica.facts();
+  // What was written before the first tenure was never the pair's.
+  if (mine.tenures.empty()) co_return absl::OkStatus();
+  const Comparison found = compare({.head = mine.head, .tenures = mine.tenures},
+                                   {.head = winner.head, .tenures = winner.tenures});
+  const bool lost = found.relation == Relation::Diverged || found.relation == Relation::Ahead;
+  if (!lost || found.fork >= mine.head.revision) co_return absl::OkStatus();
+  std::vector<store::Entry> entries;
+  size_t bytes = 0;
+  store::Revision after = std::max(found.fork, mine.floor);
+  while (after < mine.head.revision && bytes < QuarantineLimits{}.max_bytes) {
+    Result<std::vector<store::Entry>> more = co_await replica.entries(after, kBatchBytes);
+    if (!more.ok() || more->empty()) break;  // forgotten: the header says how many are missing
+    after = more->back().head.revision;
+    bytes += kBatchBytes;
+    entries.insert(entries.end(), std::make_move_iterator(more->begin()),
+                   std::make_move_iterator(more->end()));
+  }
+  const Quarantine kept = make_quarantine(
+      {.node = options.node,
+       .store_id = mine.store_id,
+       .at = now,
+       .fork = found.fork,
+       .head = mine.head,
+       .winner = winner.tenures.empty() ? winner.head.epoch : winner.tenures.back().epoch,
+       .acknowledged = options.acknowledged},
+      entries);
+  CO_TRY(const std::string name, save_quarantine(options.folder, kept));
+  log::warn("this half's history is not the pair's; its end was put aside",
+            {{"file", name}, {"fork", found.fork}, {"head", mine.head.revision}});
+  co_return absl::OkStatus();
+}
+
+}  // namespace holdfast::ha

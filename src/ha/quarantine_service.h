@@ -1,0 +1,27 @@
+// Keeps what this half wrote and the pair does not, before a copy of the other half's history takes
+// its place.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "store/replica.h"
+
+namespace holdfast::ha {
+
+namespace asio = boost::asio;
+
+struct QuarantineOptions {
+  std::string folder{};
+  std::string node{};
+  bool acknowledged = false;  // clients may have been told that what is lost happened
+};
+
+// Nothing to keep is OK, too. An error: it could not be kept, and nothing should replace it yet.
+asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts winner,
+                                  QuarantineOptions options, WallTime now);
+
+}  // namespace holdfast::ha

@@ -1,0 +1,116 @@
+#include "e2e/loopback_pair.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/check.h"
+#include "support/eventually.h"
+#include "support/free_ports.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Arguments named(const std::string& name) {
+  Arguments arguments = without_rate_limit();
+  arguments.insert(arguments.end(), {"--name", name});
+  return arguments;
+}
+
+}  // namespace
+
+LoopbackPair::LoopbackPair(std::string mode)
+    : mode_(std::move(mode)),
+      primary_(named("primary")),
+      backup_(named("backup")),
+      witness_port_(free_ports(1).front()) {
+  backup_.terminate();
+  HF_CHECK(backup_.wait(20s) == 0, "the backup ends: " + backup_.log());
+  join("controller", "backup", backup_.data_dir());
+  if (mode_ == "witness") {
+    join("witness", "witness", folder_.file("witness"));
+    start_witness();
+  }
+  primary_.terminate();
+  HF_CHECK(primary_.wait(20s) == 0, "the primary ends: " + primary_.log());
+  start_primary();
+  start_backup();
+  // A client's call is what makes one of them active, if nothing else does.
+  const auto asked = [&] { return primary_.cli({"get", "services"}).exit_code == 0; };
+  HF_CHECK(eventually(asked, 20s), "the primary serves: " + describe());
+  HF_CHECK(becomes_in_sync(primary_), "the backup is in sync: " + describe());
+}
+
+void LoopbackPair::join(const std::string& role, const std::string& name,
+                        const std::string& data_dir) {
+  const ProgramOutcome token = primary_.cli({"token", "create", "--role", role, "--name", name});
+  HF_CHECK(token.exit_code == 0, token.error);
+  const ProgramOutcome pin = primary_.cli({"rotate", "status"});
+  const size_t at = pin.output.find("sha256:");
+  HF_CHECK(at != std::string::npos, pin.output + pin.error);
+  const ProgramOutcome joined = run_program(
+      {.arguments = {HF_BIN_DIR "/holdfast", "--profile", folder_.file("profile"), "join", "--name",
+                     name, "--token-file", "-", "--data-dir", data_dir, "--pin",
+                     pin.output.substr(at, 71), primary_.tcp_server()},
+       .input = token.output});
+  HF_CHECK(joined.exit_code == 0, joined.error);
+}
+
+void LoopbackPair::start_witness() {
+  witness_ = std::make_unique<ChildProcess>(ChildOptions{
+      .arguments = {HF_BIN_DIR "/holdfastd", "witness", "--data-dir", folder_.file("witness"),
+                    "--listen", fmt::format("127.0.0.1:{}", witness_port_), "--server",
+                    fmt::format("{},{}", primary_.tcp_server(), backup_.tcp_server())},
+      .output_file = folder_.file("witness.log")});
+}
+
+std::string LoopbackPair::log_of_witness() const {
+  std::ifstream file(folder_.file("witness.log"));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Arguments LoopbackPair::arguments_of(const std::string& role, const std::string& peer) const {
+  Arguments arguments;
+  const auto set = [&](const std::string& pair) {
+    arguments.insert(arguments.end(), {"--set", pair});
+  };
+  set("ha.role=" + role);
+  set("ha.peer=" + peer);
+  set("ha.mode=" + mode_);
+  if (mode_ == "witness") set(fmt::format("ha.witness=127.0.0.1:{}", witness_port_));
+  return arguments;
+}
+
+v1::PairStatus LoopbackPair::status_of(const ControllerProcess& half) {
+  const auto stub = v1::PairControl::NewStub(rpc::make_channel(half.unix_server(), {}));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 2s);
+  v1::PairStatus status;
+  const grpc::Status answered = stub->GetPair(&context, v1::GetPairRequest(), &status);
+  return answered.ok() ? status : v1::PairStatus();
+}
+
+bool LoopbackPair::becomes(const ControllerProcess& half, v1::PairState state) {
+  return eventually([&] { return status_of(half).self().state() == state; }, 20s);
+}
+
+bool LoopbackPair::becomes_in_sync(const ControllerProcess& active) {
+  return eventually(
+      [&] {
+        const v1::PairStatus status = status_of(active);
+        return status.self().state() == v1::PAIR_STATE_ACTIVE && status.in_sync() &&
+               status.lag() == 0;
+      },
+      20s);
+}
+
+std::string LoopbackPair::describe() const {
+  return fmt::format("primary {}\nbackup {}\n{}\n{}\n{}", status_of(primary_).ShortDebugString(),
+                     status_of(backup_).ShortDebugString(), primary_.log(), backup_.log(),
+                     log_of_witness());
+}
+
+}  // namespace holdfast::test
