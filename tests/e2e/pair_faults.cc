@@ -31,7 +31,7 @@ class Trial {
     if (!world_.becomes_whole()) wrong("it does not become whole: " + story());
     if (!crowd_.goes_on(kSomeWrites)) wrong("it is not served afterwards: " + story());
     crowd_.stop();
-    if (!world_.becomes_whole()) wrong("it does not stay whole: " + story());
+    if (!world_.becomes_equal()) wrong("the halves do not become equal: " + story());
     for (std::string& each : crowd_.judge()) wrong(std::move(each));
     std::printf("pair %s: %zu calls, %zu failed of those who follow, %s\n", fault_.name.c_str(),
                 crowd_.history().calls().size(), crowd_.failed_calls(),

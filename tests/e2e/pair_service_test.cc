@@ -86,7 +86,8 @@ TEST(PairProcesses, APassiveHalfSendsClientsToTheActiveOne) {
 
   const Refused refused = ask(passive);
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_TRUE(refused.status.error_message().starts_with("HF4101")) << refused.status.error_message();
+  EXPECT_TRUE(refused.status.error_message().starts_with("HF4101"))
+      << refused.status.error_message();
   EXPECT_EQ(refused.role, "passive");
   EXPECT_EQ(refused.active, pair.primary().tcp_server());
   EXPECT_NE(refused.epoch, "");
@@ -156,7 +157,8 @@ TEST(PairProcesses, TheWitnessKeepsItsRecordOverADeathAndRefusesADamagedOne) {
   EXPECT_GT(epoch, 0U);
   pair.witness().kill();
   pair.start_witness();
-  ASSERT_TRUE(eventually([&] { return pair.log_of_witness().contains("keeping the record"); }, 10s));
+  ASSERT_TRUE(
+      eventually([&] { return pair.log_of_witness().contains("keeping the record"); }, 10s));
   EXPECT_TRUE(pair.log_of_witness().contains(std::to_string(epoch))) << pair.log_of_witness();
 
   pair.witness().kill();

@@ -131,7 +131,7 @@ TEST_F(Pair, InBestEffortModeItSplitsAndComesTogetherAgain) {
   EXPECT_TRUE(world.becomes_whole()) << world.describe();
   EXPECT_TRUE(crowd.goes_on(30)) << crowd.last_failure();
   crowd.stop();
-  EXPECT_TRUE(world.becomes_whole()) << world.describe();
+  EXPECT_TRUE(world.becomes_equal()) << world.describe();
   uint32_t quarantined = 0;
   for (PairMember* half : {&world.primary(), &world.backup()}) {
     const Result<v1::PairStatus> status = half->status();

@@ -35,6 +35,9 @@ PairWorld::PairWorld(PairWorldOptions options)
   if (options_.small_disks) backup_.use_small_disk();
   make_cluster();
   if (options_.mode == "none") return;
+  // A client's call makes one of them active, if nothing else does.
+  const auto is_served = [&] { return primary_.cli({"get", "services"}).exit_code == 0; };
+  HF_CHECK(eventually(is_served, 20s), "a new pair serves: " + describe());
   HF_CHECK(becomes_whole(), "a new pair becomes whole: " + describe());
 }
 
@@ -128,14 +131,27 @@ PairMember& PairWorld::active() {
 }
 
 bool PairWorld::is_whole() {
+  const std::vector<PairMember*> found = actives();
+  if (found.size() != 1) return false;
+  const Result<v1::PairStatus> active = found.front()->status();
+  const Result<v1::PairStatus> passive = other(*found.front()).status();
+  return active.ok() && active->in_sync() && passive.ok() &&
+         passive->self().state() == v1::PAIR_STATE_PASSIVE;
+}
+
+bool PairWorld::is_equal() {
+  if (!is_whole()) return false;
   const Result<v1::PairStatus> one = primary_.status();
-  const Result<v1::PairStatus> other = backup_.status();
-  if (!one.ok() || !other.ok() || actives().size() != 1) return false;
-  return one->in_sync() && other->in_sync() && same_end(one->self().head(), other->self().head());
+  const Result<v1::PairStatus> another = backup_.status();
+  return one.ok() && another.ok() && same_end(one->self().head(), another->self().head());
 }
 
 bool PairWorld::becomes_whole(Duration patience) {
   return eventually([&] { return is_whole(); }, patience);
+}
+
+bool PairWorld::becomes_equal(Duration patience) {
+  return eventually([&] { return is_equal(); }, patience);
 }
 
 void PairWorld::mend() {

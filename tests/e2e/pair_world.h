@@ -40,8 +40,10 @@ class PairWorld {
   PairMember& passive() { return other(active()); }
   // Those that say so now.
   std::vector<PairMember*> actives();
-  // Exactly one is active, the other in sync with it, and their histories end alike; waits.
+  // Exactly one is active and the other one in sync with it; waits.
   bool becomes_whole(Duration patience = std::chrono::seconds(30));
+  // And their histories end alike, which they hardly do while somebody writes.
+  bool becomes_equal(Duration patience = std::chrono::seconds(30));
   // Starts who is dead, wakes who sleeps, heals the network.
   void mend();
   // What the halves say of the pair now, for failures.
@@ -57,6 +59,7 @@ class PairWorld {
   std::string config_of(const PairMember& half, bool paired) const;
   std::string config_of_witness() const;
   bool is_whole();
+  bool is_equal();
 
   const PairWorldOptions options_;
   OwnNetwork network_;
