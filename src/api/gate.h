@@ -21,9 +21,9 @@ namespace holdfast::api {
 
 // What a transport knows of its peer.
 struct Presented {
-  std::string chain_pem;  // empty: no certificate
-  std::string source;     // "10.0.0.7:40112", or "unix"
-  bool local = false;     // came in by the unix socket
+  std::string chain_pem;     // empty: no certificate
+  std::string source;        // "10.0.0.7:40112", or "unix"
+  bool local = false;        // came in by the unix socket
   uint64_t known_epoch = 0;  // the highest of a pair that the caller knows of
 };
 

@@ -45,7 +45,7 @@ struct CallStats {
 
 struct CallRoomOptions {
   size_t max_running = 4'096;
-  bool local = false;                // all callers come in by the unix socket
+  bool local = false;               // all callers come in by the unix socket
   ha::PairService* pair = nullptr;  // null: this controller is not one of a pair
 };
 

@@ -64,7 +64,8 @@ class IdentityFront final : public v1::Identity::CallbackService {
 
   ServerUnaryReactor* Init(CallbackServerContext* context, const v1::InitRequest* request,
                            v1::Authority* response) override {
-    return room_.handler(service_, &IdentityService::init, {.verb = "init", .call = Call::Init, .served_by = ServedBy::FirstOfAll})(
+    return room_.handler(service_, &IdentityService::init,
+                         {.verb = "init", .call = Call::Init, .served_by = ServedBy::FirstOfAll})(
         context, request, response);
   }
   ServerUnaryReactor* GetAuthority(CallbackServerContext* context,
@@ -155,8 +156,7 @@ class DiscoveryFront final : public v1::ServiceConfigDiscovery::CallbackService 
     return room_.handler(service_, &NodeService::get_service_config,
                          {.verb = "service-config",
                           .call = Call::ServiceConfig,
-                          .served_by = ServedBy::EitherAsAVote})(context, request,
-                                                                                  response);
+                          .served_by = ServedBy::EitherAsAVote})(context, request, response);
   }
 
  private:
@@ -171,7 +171,8 @@ class StatusFront final : public v1::Status::CallbackService {
   ServerUnaryReactor* GetStatus(CallbackServerContext* context, const v1::GetStatusRequest* request,
                                 v1::GetStatusResponse* response) override {
     return room_.handler(service_, &NodeService::get_status,
-                         {.verb = "status", .call = Call::Status, .served_by = ServedBy::Either})(context, request, response);
+                         {.verb = "status", .call = Call::Status, .served_by = ServedBy::Either})(
+        context, request, response);
   }
 
  private:
@@ -200,7 +201,9 @@ class HealthFront final : public grpc::health::v1::Health::CallbackService {
 
   ServerUnaryReactor* Check(CallbackServerContext* context, const HealthStreams::Request* request,
                             HealthStreams::Response* response) override {
-    return room_.handler(service_, &HealthStreams::check, {.verb = "health", .call = Call::Health, .served_by = ServedBy::EitherAsAVote})(
+    return room_.handler(
+        service_, &HealthStreams::check,
+        {.verb = "health", .call = Call::Health, .served_by = ServedBy::EitherAsAVote})(
         context, request, response);
   }
   HealthStreams::Reactor* Watch(CallbackServerContext* context,
@@ -279,10 +282,14 @@ std::vector<std::unique_ptr<grpc::Service>> make_fronts(CallRoom& room,
   fronts.push_back(std::make_unique<HealthFront>(room, services.health));
   fronts.push_back(make_pair_control_front(room, services.pair_control, services.divergences));
   std::vector<std::string> names = {
-      v1::Resources::service_full_name(), v1::Events::service_full_name(),
-      v1::Identity::service_full_name(), v1::Presence::service_full_name(),
-      v1::ServiceConfigDiscovery::service_full_name(), v1::Status::service_full_name(),
-      v1::PairControl::service_full_name(), grpc::health::v1::Health::service_full_name(),
+      v1::Resources::service_full_name(),
+      v1::Events::service_full_name(),
+      v1::Identity::service_full_name(),
+      v1::Presence::service_full_name(),
+      v1::ServiceConfigDiscovery::service_full_name(),
+      v1::Status::service_full_name(),
+      v1::PairControl::service_full_name(),
+      grpc::health::v1::Health::service_full_name(),
       grpc::reflection::v1alpha::ServerReflection::service_full_name()};
   if (services.pair) {
     fronts.push_back(make_pair_front(room, *services.pair, services.own_name));

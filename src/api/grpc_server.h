@@ -36,7 +36,7 @@ struct GrpcServerOptions {
   size_t max_connections = 8'192;  // with TLS; further ones are closed as they come
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration idle_timeout = std::chrono::minutes(5);  // of a connection without a call
-  ha::PairService* pair = nullptr;  // whose half this server is; null: none
+  ha::PairService* pair = nullptr;                  // whose half this server is; null: none
 };
 
 class GrpcServer {

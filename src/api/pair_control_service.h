@@ -1,5 +1,5 @@
-// What operators ask of a pair: how it is, to switch over, to promote by force. Also of a controller
-// that is not one of a pair, which says so.
+// What operators ask of a pair: how it is, to switch over, to promote by force. Also of a
+// controller that is not one of a pair, which says so.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

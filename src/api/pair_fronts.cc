@@ -27,8 +27,7 @@ class PairFront final : public v1::Pair::CallbackService {
     return parts_.beats.open(room_.describe(*context), request);
   }
 
-  ServerUnaryReactor* Replicate(CallbackServerContext* context,
-                                const v1::ReplicateRequest* request,
+  ServerUnaryReactor* Replicate(CallbackServerContext* context, const v1::ReplicateRequest* request,
                                 v1::ReplicateResponse* response) override {
     ServerUnaryReactor* reactor = context->DefaultReactor();
     asio::post(room_.loop(),

@@ -58,10 +58,7 @@ Result<events::WatchRequest> parse(const grpc::ByteBuffer& bytes,
 class WatchStreams::Stream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   Stream(WatchStreams& owner, Presented from, grpc::CallbackServerContext& call)
-      : context(call),
-        admitted{.presented = std::move(from)},
-        owner_(owner),
-        guard_(owner.loop_) {}
+      : context(call), admitted{.presented = std::move(from)}, owner_(owner), guard_(owner.loop_) {}
 
   void OnWriteDone(bool ok) override {
     asio::post(owner_.loop_, [this, ok] { owner_.on_write_done(*this, ok); });

@@ -97,13 +97,14 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       resources_({shown_store(), gate_, *audit_, clock_}, options_.resource_limits),
       watches_(loop_, {shown_store(), fan_out_, gate_, clock_, pair_service()}, options_.watches),
       health_streams_(loop_, gate_, health_stream_options()),
-      feed_(shown_store(), fan_out_, clock_,
-            [this](const auto& ids) {
-              watches_.wake(ids);
-              web_.wake(ids);
-              if (!fed_) report_feed();
-            },
-            feed_options()),
+      feed_(
+          shown_store(), fan_out_, clock_,
+          [this](const auto& ids) {
+            watches_.wake(ids);
+            web_.wake(ids);
+            if (!fed_) report_feed();
+          },
+          feed_options()),
       authority_(gate_, clock_,
                  {.controller_name = options_.name,
                   .zone = options_.zone,
@@ -144,8 +145,11 @@ Status Controller::listen() {
   TRY_OK(listen_http());
   follow_identity();
   if (pair_ != nullptr) {
-    TRY_OK(use_joined_identity());
     report_pair();
+    tasks_.spawn(find_identity());
+    revocations_.emplace(api::RevocationService::Parts{*store_, shown_store(), pair_->service(),
+                                                       divergence_folder()});
+    tasks_.spawn(revocations_->run());
     pair_->service().start();
   }
   tenure_.start();

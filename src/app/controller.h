@@ -24,6 +24,7 @@
 #include "api/pair_control_service.h"
 #include "api/presence_service.h"
 #include "api/resource_service.h"
+#include "api/revocation_service.h"
 #include "api/tenure_service.h"
 #include "api/watch_streams.h"
 #include "app/controller_options.h"
@@ -87,6 +88,7 @@ class Controller {
   ha::PairService* pair_service() { return pair_ == nullptr ? nullptr : &pair_->service(); }
   // Of what this half wrote and the pair did not keep.
   std::string divergence_folder() const;
+  asio::awaitable<void> find_identity();
   Status use_joined_identity();
   void follow_pair_identity();
   asio::awaitable<void> announce_peer();
@@ -115,6 +117,7 @@ class Controller {
   std::unique_ptr<ControllerPair> pair_;  // null: it is not one of a pair
   api::PairControlService pair_control_;
   api::DivergenceService divergences_;
+  std::optional<api::RevocationService> revocations_;  // of a pair
   api::ResourceService resources_;
   api::WatchStreams watches_;
   api::HealthStreams health_streams_;
@@ -127,8 +130,8 @@ class Controller {
   std::list<api::FollowService> follows_;
   Status identity_written_;
   Status expiry_failure_;
-  bool fed_ = false;                      // the feed has run
-  bool pair_ready_ = false;               // as it was last reported, and why not
+  bool fed_ = false;         // the feed has run
+  bool pair_ready_ = false;  // as it was last reported, and why not
   Status pair_status_;
   api::GateChanges gate_changes_{gate_};  // for watches over HTTP
   bool stopping_ = false;

@@ -126,8 +126,8 @@ void Controller::update_metrics() {
 }
 
 api::GrpcServices Controller::services() {
-  api::GrpcServices services{gate_,           resources_,    watches_, identity_, nodes_,
-                             health_streams_, pair_control_, divergences_};
+  api::GrpcServices services{gate_,  resources_,      watches_,      identity_,
+                             nodes_, health_streams_, pair_control_, divergences_};
   if (pair_ != nullptr) services.pair.emplace(pair_->parts());
   services.own_name = options_.name;
   return services;

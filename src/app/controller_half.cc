@@ -75,8 +75,17 @@ void Controller::report_pair() {
 
 // A backup that joined by a token serves and dials with what it was given until the first copy
 // brings the authority.
+asio::awaitable<void> Controller::find_identity() {
+  const Result<store::Item> authority =
+      co_await store_->get(resource::store_key(resource::Kind::CertAuthority, api::kAuthorityName));
+  if (!absl::IsNotFound(authority.status())) co_return;
+  const Status used = use_joined_identity();
+  if (used.ok()) co_return;
+  log::error("the identity that was joined with is of no use", {{"why", used.ToString()}});
+  report("identity", used);
+}
+
 Status Controller::use_joined_identity() {
-  if (authority_.has_authority()) return absl::OkStatus();
   const Result<JoinedIdentity> joined = joined_identity(options_.data_dir, options_.name);
   if (absl::IsNotFound(joined.status())) return absl::OkStatus();
   TRY_OK(joined.status());
@@ -108,8 +117,7 @@ asio::awaitable<void> Controller::announce_peer() {
   const std::optional<ha::Beat>& peer = half.peer();
   if (!peer || !half.peer_alive(clock_.now()) || peer->name.empty()) co_return;
   v1::AnnounceRequest request = own_announcement();
-  *request.mutable_resource() =
-      resource::make_resource(resource::Kind::Controller, peer->name);
+  *request.mutable_resource() = resource::make_resource(resource::Kind::Controller, peer->name);
   v1::Controller& other = *request.mutable_resource()->mutable_controller();
   other.set_address(peer->address);
   other.set_version(peer->version);

@@ -74,9 +74,9 @@ Result<std::optional<ha::PairOptions>> pair_options(const config::ControllerConf
   const std::string& listen = config.controller.listen.front();
   const int port = std::stoi(listen.substr(listen.rfind(':') + 1));
   pair.emplace();
-  pair->half.pair = {.me = ha.role == config::HaRole::Primary ? ha::Member::Primary
-                                                              : ha::Member::Backup,
-                     .mode = mode_of(ha.mode)};
+  pair->half.pair = {
+      .me = ha.role == config::HaRole::Primary ? ha::Member::Primary : ha::Member::Backup,
+      .mode = mode_of(ha.mode)};
   pair->half.timing = timing;
   pair->half.process = random_word();
   pair->half.name = config.controller.name;

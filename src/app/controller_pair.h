@@ -1,5 +1,5 @@
-// A controller as one half of a pair: the pair's service, the beats that the other half follows, and
-// the store as clients see it. Wiring only.
+// A controller as one half of a pair: the pair's service, the beats that the other half follows,
+// and the store as clients see it. Wiring only.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

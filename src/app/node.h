@@ -33,8 +33,8 @@ namespace holdfast::app {
 
 struct NodeAppOptions {
   node::NodeOptions node{};
-  std::string data_dir{};  // of the cache's copy and the socket
-  std::string listen{};    // HOST:PORT for health and metrics; empty: none
+  std::string data_dir{};        // of the cache's copy and the socket
+  std::string listen{};          // HOST:PORT for health and metrics; empty: none
   std::string witness_listen{};  // IP:PORT of a pair's record; empty: this node keeps none
   // What a reconnect_interval below it counts as: older controllers take any.
   Duration least_reconnect_interval = std::chrono::seconds(10);
@@ -84,9 +84,9 @@ class Node {
   node::UpstreamService upstream_;
   cache::CacheService cache_;
   cache::View view_;
-  Result<std::unique_ptr<NodePart>> part_;  // null: none
+  Result<std::unique_ptr<NodePart>> part_;        // null: none
   Result<std::unique_ptr<WitnessPart>> witness_;  // null: none
-  std::string part_certificate_;            // that the part was told of
+  std::string part_certificate_;                  // that the part was told of
   std::string part_trust_;
   NodeFronts fronts_;
   uint64_t logged_connection_ = 0;

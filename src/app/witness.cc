@@ -23,15 +23,14 @@ NodeReads no_reads() {
   const auto none = [] {
     return coded(absl::StatusCode::kUnimplemented, "HF6011", "a witness has no cache");
   };
-  return {.get = [none](v1::GetRequest) -> asio::awaitable<Result<web::Sourced<v1::Resource>>> {
-            co_return none();
-          },
-          .list =
-              [none](
-                  v1::ListRequest) -> asio::awaitable<Result<web::Sourced<v1::ListResponse>>> {
-            co_return none();
-          },
-          .caches = [] { return std::vector<v1::CachedKind>(); }};
+  return {
+      .get = [none](v1::GetRequest) -> asio::awaitable<Result<web::Sourced<v1::Resource>>> {
+        co_return none();
+      },
+      .list = [none](v1::ListRequest) -> asio::awaitable<Result<web::Sourced<v1::ListResponse>>> {
+        co_return none();
+      },
+      .caches = [] { return std::vector<v1::CachedKind>(); }};
 }
 
 }  // namespace
@@ -56,8 +55,7 @@ Result<std::unique_ptr<Witness>> Witness::open(const asio::any_io_executor& loop
                                                const Clock& clock, WitnessOptions options,
                                                node::HeldIdentity held) {
   TRY(std::unique_ptr<WitnessPart> part,
-      WitnessPart::open(loop, clock,
-                        {.listen = options.listen, .data_dir = options.data_dir}));
+      WitnessPart::open(loop, clock, {.listen = options.listen, .data_dir = options.data_dir}));
   std::unique_ptr<Witness> witness(new Witness(loop, clock, std::move(options), std::move(held)));
   witness->part_ = std::move(part);
   return witness;

@@ -27,8 +27,8 @@ Result<std::unique_ptr<WitnessPart>> WitnessPart::open(const asio::any_io_execut
   const std::string& folder = part->options_.data_dir;
   TRY(part->service_, ha::WitnessService::open(loop, folder + "/witness.record"));
   TRY(part->audit_, api::AuditService::open({.path = folder + "/witness-audit.log"}, clock));
-  part->gate_ = std::make_unique<api::Gate>(clock, *part->audit_,
-                                            api::GateOptions{.per_caller = kAsksOfOne});
+  part->gate_ =
+      std::make_unique<api::Gate>(clock, *part->audit_, api::GateOptions{.per_caller = kAsksOfOne});
   return part;
 }
 
@@ -39,7 +39,8 @@ Result<std::string> WitnessPart::listen(const node::HeldIdentity& held) {
   server.listen = {options_.listen};
   server.identity_file = options_.data_dir + "/identity/identity.pem";
   server.max_connections = kMaxConnections;
-  TRY(server_, api::GrpcServer::start(loop_, std::move(server), *gate_, [this](api::CallRoom& room) {
+  TRY(server_,
+      api::GrpcServer::start(loop_, std::move(server), *gate_, [this](api::CallRoom& room) {
         std::vector<std::unique_ptr<grpc::Service>> fronts;
         fronts.push_back(api::make_witness_front(room, *service_));
         return fronts;

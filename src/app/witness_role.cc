@@ -88,8 +88,7 @@ int run_witness(const config::Loaded& loaded, const std::string& version) {
       loop.get_executor(), clock, std::move(prepared->options), std::move(prepared->held));
   if (!witness.ok()) return fail(witness.status(), kExitFailed);
   const Result<std::vector<std::string>> addresses = (*witness)->listen();
-  asio::co_spawn(loop,
-                 addresses.ok() ? run_until_told(loop, **witness) : (*witness)->stop(),
+  asio::co_spawn(loop, addresses.ok() ? run_until_told(loop, **witness) : (*witness)->stop(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

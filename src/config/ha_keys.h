@@ -23,7 +23,8 @@ inline constexpr auto kHaKeys = std::to_array<Key>({
      .assign = into<&Config::ha, &HaConfig::role>,
      .words = kHaRoles},
     {.path = "ha.peer",
-     .doc = "HOST:PORT of the other half's gRPC API. Only with it is this controller one of a pair.",
+     .doc =
+         "HOST:PORT of the other half's gRPC API. Only with it is this controller one of a pair.",
      .assign = into<&Config::ha, &HaConfig::peer>,
      .rule = resource::wrong_address,
      .may_be_empty = true},

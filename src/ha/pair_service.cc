@@ -71,32 +71,32 @@ PeerLinkHandlers PairService::link_handlers() {
 ShippingHandlers PairService::shipping_handlers() {
   return {.epoch = [this] { return half_.is_active() ? half_.protocol().epoch() : Epoch{0}; },
           .channel = [this] { return link_.channel(); },
-          .on_acked = [this](const Head& head, const std::string& store_id) {
-            act(half_.on_acked(head, store_id, clock_.now()));
-          }};
+          .on_acked =
+              [this](const Head& head, const std::string& store_id) {
+                act(half_.on_acked(head, store_id, clock_.now()));
+              }};
 }
 
 IntakeHandlers PairService::intake_handlers() {
-  return {.may_take =
-              [this](Epoch epoch) {
-                HalfActions actions;
-                const Status may = half_.on_replicate(epoch, clock_.now(), actions);
-                act(std::move(actions));
-                return may;
-              },
-          .on_appended =
-              [this](Epoch epoch, const Head& head) {
-                act(half_.on_appended(epoch, head, clock_.now()));
-              },
-          .before_copy = [this](const store::ReplicaFacts& of) -> asio::awaitable<Status> {
-            if (options_.quarantine_folder.empty()) co_return absl::OkStatus();
-            co_return co_await keep_lost(replica_, of,
-                                         {.folder = options_.quarantine_folder,
-                                          .node = options_.half.name,
-                                          .acknowledged =
-                                              options_.half.pair.mode == Mode::BestEffort},
-                                         clock_.wall_now());
-          }};
+  return {
+      .may_take =
+          [this](Epoch epoch) {
+            HalfActions actions;
+            const Status may = half_.on_replicate(epoch, clock_.now(), actions);
+            act(std::move(actions));
+            return may;
+          },
+      .on_appended = [this](
+                         Epoch epoch,
+                         const Head& head) { act(half_.on_appended(epoch, head, clock_.now())); },
+      .before_copy = [this](const store::ReplicaFacts& of) -> asio::awaitable<Status> {
+        if (options_.quarantine_folder.empty()) co_return absl::OkStatus();
+        co_return co_await keep_lost(replica_, of,
+                                     {.folder = options_.quarantine_folder,
+                                      .node = options_.half.name,
+                                      .acknowledged = options_.half.pair.mode == Mode::BestEffort},
+                                     clock_.wall_now());
+      }};
 }
 
 void PairService::start() {

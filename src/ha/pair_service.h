@@ -1,6 +1,6 @@
 // One half of a pair, running: the one owner of Half on the controller's loop. It carries beats,
-// entries and questions to the witness back and forth, lets clients in or sends them away, and tells
-// the store what may be acknowledged.
+// entries and questions to the witness back and forth, lets clients in or sends them away, and
+// tells the store what may be acknowledged.
 //
 //   peer ── PeerLinkService ──┐                    ┌── enter(): every client's call
 //   peer ── Beats, Replicate ─┼─► Half ─► actions ─┼── ReplicatedStore: may it, is it acknowledged
@@ -59,9 +59,9 @@ struct Passage {
 };
 
 struct PairStats {
-  uint64_t switches = 0;   // times this half became active
+  uint64_t switches = 0;  // times this half became active
   uint64_t step_downs = 0;
-  uint64_t votes = 0;      // calls that met a half that was not active
+  uint64_t votes = 0;  // calls that met a half that was not active
   uint64_t redirected = 0;
   uint64_t bad_beats = 0;
 };
@@ -123,6 +123,8 @@ class PairService final : public store::Admission {
   const IntakeService& intake() const { return intake_; }
   const WitnessLinkService* witness() const { return witness_ ? &*witness_ : nullptr; }
   bool is_connected() const { return link_.is_up(); }
+  // For other calls to it; null while there is no connection.
+  std::shared_ptr<grpc::Channel> peer_channel() const { return link_.channel(); }
   store::Revision lag() const;
 
  private:

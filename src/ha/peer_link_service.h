@@ -29,9 +29,9 @@ namespace holdfast::ha {
 namespace asio = boost::asio;
 
 struct PeerLinkOptions {
-  std::string address{};                                     // HOST:PORT
-  Duration probe_timeout = std::chrono::milliseconds(500);   // of a plain connect
-  Duration silence = std::chrono::seconds(3);                // then the stream is opened anew
+  std::string address{};                                    // HOST:PORT
+  Duration probe_timeout = std::chrono::milliseconds(500);  // of a plain connect
+  Duration silence = std::chrono::seconds(3);               // then the stream is opened anew
   Duration connect_timeout = std::chrono::milliseconds(1000);
   BackoffOptions backoff{.first = std::chrono::milliseconds(10),
                          .cap = std::chrono::milliseconds(200)};

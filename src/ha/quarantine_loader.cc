@@ -48,8 +48,8 @@ void make_room(const std::string& folder) {
 Result<std::string> save_quarantine(const std::string& folder, const Quarantine& quarantine) {
   TRY_OK(make_private_folder(folder));
   make_room(folder);
-  const std::string name = fmt::format("{}-{}{}", stamp(quarantine.header.at),
-                                       quarantine.header.head.revision, kEnding);
+  const std::string name =
+      fmt::format("{}-{}{}", stamp(quarantine.header.at), quarantine.header.head.revision, kEnding);
   TRY_OK(write_private_file(folder + "/" + name, to_text(quarantine)));
   return name;
 }

@@ -26,8 +26,7 @@ TEST(RecordFile, IsSmallAndComesOutAsItWentIn) {
 }
 
 TEST(RecordFile, WithOneMemberHasNoIdOfTheOther) {
-  const Record alone{
-      .epoch = 2, .in_sync = Members::of(Member::Backup), .store_ids = {"", "b1"}};
+  const Record alone{.epoch = 2, .in_sync = Members::of(Member::Backup), .store_ids = {"", "b1"}};
   const Result<Record> back = parse_record(record_line(alone));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, alone);

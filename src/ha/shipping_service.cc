@@ -51,10 +51,9 @@ asio::awaitable<void> ShippingService::send(Epoch epoch, Shipment shipment) {
   v1::ReplicateRequest request;
   request.set_epoch(epoch);
   request.set_store_id(replica_.facts().store_id);
-  Result<v1::ReplicateResponse> answer =
-      shipment.kind == Shipment::Kind::Copy
-          ? co_await send_copy(std::move(request))
-          : co_await send_entries(std::move(request), shipment);
+  Result<v1::ReplicateResponse> answer = shipment.kind == Shipment::Kind::Copy
+                                             ? co_await send_copy(std::move(request))
+                                             : co_await send_entries(std::move(request), shipment);
   if (answer.ok()) {
     failure_ = absl::OkStatus();
     const Head head = from_proto(answer->head());
@@ -91,7 +90,8 @@ asio::awaitable<Result<v1::ReplicateResponse>> ShippingService::send_copy(
   log::info("sending a whole copy to the other half", {{"revision", of.head.revision}});
   Result<v1::ReplicateResponse> answer = co_await send_pages(request, std::move(of));
   if (!answer.ok()) static_cast<void>(co_await replica_.end_reading());
-  if (answer.ok()) log::info("the other half has the copy", {{"revision", answer->head().revision()}});
+  if (answer.ok())
+    log::info("the other half has the copy", {{"revision", answer->head().revision()}});
   co_return answer;
 }
 

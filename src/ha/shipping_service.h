@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 
 struct ShippingOptions {
   size_t batch_bytes = 1 << 20;
-  Duration timeout = std::chrono::seconds(5);  // of one message
+  Duration timeout = std::chrono::seconds(5);     // of one message
   Duration rest = std::chrono::milliseconds(20);  // after one that failed
 };
 

@@ -1,5 +1,5 @@
-// What the halves say to each other, as messages: src/ha's values to and from proto/pair.proto. What
-// comes from a peer is checked here, so that nothing odd gets further.
+// What the halves say to each other, as messages: src/ha's values to and from proto/pair.proto.
+// What comes from a peer is checked here, so that nothing odd gets further.
 #pragma once
 
 #include <string>

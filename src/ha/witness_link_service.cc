@@ -24,8 +24,7 @@ void WitnessLinkService::set_tls(rpc::TlsOptions tls) {
 
 asio::awaitable<Result<WitnessAnswer>> WitnessLinkService::ask(std::optional<RecordChange> wanted) {
   if (stub_ == nullptr) co_return absl::UnavailableError("this half has no certificate yet");
-  Result<WitnessAnswer> answer =
-      wanted ? co_await change(*std::move(wanted)) : co_await read();
+  Result<WitnessAnswer> answer = wanted ? co_await change(*std::move(wanted)) : co_await read();
   note(answer.status());
   co_return answer;
 }
@@ -43,8 +42,9 @@ asio::awaitable<Result<WitnessAnswer>> WitnessLinkService::change(RecordChange w
          co_await rpc::call(*stub_->async(), &Calls::ChangeRecord, to_proto(wanted),
                             {.timeout = options_.timeout}));
   CO_TRY(Record current, from_proto(answer.current()));
-  log::info("asked the witness to change its record",
-            {{"epoch", wanted.record.epoch}, {"accepted", answer.accepted()}, {"why", answer.why()}});
+  log::info(
+      "asked the witness to change its record",
+      {{"epoch", wanted.record.epoch}, {"accepted", answer.accepted()}, {"why", answer.why()}});
   co_return WitnessAnswer{.accepted = answer.accepted(), .current = std::move(current)};
 }
 

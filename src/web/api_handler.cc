@@ -54,8 +54,7 @@ asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
   Result<api::Caller> caller = backend_.admit(presented, verb_of(route.endpoint));
   net::HttpResponse response;
   if (caller.ok()) {
-    const Status passed =
-        backend_.pair ? co_await pass(route, request, *caller) : absl::OkStatus();
+    const Status passed = backend_.pair ? co_await pass(route, request, *caller) : absl::OkStatus();
     Result<net::HttpResponse> answer = passed;
     if (passed.ok()) answer = co_await dispatch(route, request, *std::move(caller));
     response = answer.ok() ? *std::move(answer) : error_answer(answer.status());

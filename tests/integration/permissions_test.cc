@@ -234,9 +234,9 @@ TEST_F(PermissionsOverGrpc, EveryCellOfCallsIsWhatTheControllerDoes) {
       // A node renews only after it announced itself, which is told with a code of its own.
       const bool early = rpc.row == "Renew" && status.error_message().starts_with("HF5016");
       // This controller is on its own, and says so to whoever may ask.
-      const bool unpaired = rpc.row == "PairControl" &&
-                            (status.error_message().starts_with("HF4122") ||
-                             status.error_message().starts_with("HF4131"));
+      const bool unpaired =
+          rpc.row == "PairControl" && (status.error_message().starts_with("HF4122") ||
+                                       status.error_message().starts_with("HF4131"));
       const bool works = cell == "yes" && !absent && !early && !unpaired;
       if (works) EXPECT_TRUE(status.ok()) << column << " " << rpc.method << ": " << shown(status);
     }

@@ -32,12 +32,10 @@ Status unknown_outcome() {
 
 Passage PairService::refusal() const {
   Passage refused{.status = half_.may_read(clock_.now()),
-                    .role = role_word(half_.protocol().state())};
+                  .role = role_word(half_.protocol().state())};
   const std::optional<Beat> peer = half_.peer();
   if (peer && peer->facts.state == State::Active) refused.active = peer->address;
-  if (refused.status.ok()) {
-    refused.status = coded(absl::StatusCode::kUnavailable, "HF4105", "no half is active yet");
-  }
+  if (refused.status.ok()) refused.status = half_.may_write(clock_.now());
   return refused;
 }
 
@@ -59,6 +57,7 @@ asio::awaitable<Passage> PairService::enter(bool votes) {
     stats_.redirected += 1;
     Passage refused = refusal();
     if (!met.why.ok()) refused.status = met.why;
+    if (refused.status.ok()) continue;  // it became active at the last moment
     if (!met.active.empty()) refused.active = met.active;
     co_return refused;
   }
@@ -73,8 +72,8 @@ void PairService::vote() {
 Status PairService::check_epoch(Epoch known) const {
   if (known <= half_.protocol().promised()) return absl::OkStatus();
   return coded(absl::StatusCode::kUnavailable, "HF4301",
-               fmt::format("the caller knows of epoch {}, this half of {}: another is active", known,
-                           half_.protocol().promised()));
+               fmt::format("the caller knows of epoch {}, this half of {}: another is active",
+                           known, half_.protocol().promised()));
 }
 
 Epoch PairService::epoch() const {

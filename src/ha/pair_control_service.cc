@@ -98,8 +98,7 @@ v1::PairStatus PairService::status() const {
     out.add_problems(std::string(problem.message()));
   }
   if (!options_.quarantine_folder.empty()) {
-    out.set_quarantined(
-        static_cast<uint32_t>(quarantine_files(options_.quarantine_folder).size()));
+    out.set_quarantined(static_cast<uint32_t>(quarantine_files(options_.quarantine_folder).size()));
   }
   const Status obstacle = shipping_.core().obstacle();
   if (!obstacle.ok()) out.add_problems(std::string(obstacle.message()));
@@ -135,8 +134,8 @@ asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
 
 void PairService::begin_first() {
   const store::ReplicaFacts& facts = replica_.facts();
-  const bool empty = facts.promised == 0 && facts.tenures.empty() &&
-                     facts.head.revision == store::kFirstRevision;
+  const bool empty =
+      facts.promised == 0 && facts.tenures.empty() && facts.head.revision == store::kFirstRevision;
   const bool first = options_.half.pair.me == Member::Primary && !half_.peer() &&
                      half_.protocol().record().epoch == 0;
   if (half_.is_active() || !empty || !first) return;
