@@ -18,7 +18,7 @@ constexpr std::string_view kEnding = ".jsonl";
 
 Status none_of(const std::string& name) {
   return coded(absl::StatusCode::kNotFound, "HF4131",
-               fmt::format("there is no divergence {}", quoted(name)));
+               fmt::format("there is no divergence {}", holdfast::quoted(name)));
 }
 
 // Nothing that leads out of the folder.
