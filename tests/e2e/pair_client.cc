@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "base/reason.h"
 #include "support/eventually.h"
@@ -52,7 +53,7 @@ PairClient::PairClient(PairClientOptions options, PairDoor& door, PairHistory& h
     : options_(std::move(options)),
       door_(door),
       history_(history),
-      rng_(options_.seed),
+      rng_(options_.seed ^ std::hash<std::string>()(options_.prefix)),
       thread_([this] { work(); }) {}
 
 PairClient::~PairClient() {

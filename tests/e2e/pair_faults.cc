@@ -166,7 +166,11 @@ PairFault active_loses_its_disk() {
   return {.name = "empty-disk",
           .strike = [](PairWorld&, PairMember& active) { active.kill(); },
           .meanwhile = Meanwhile::ServedByOther,
-          .mend = [](PairWorld&, PairMember& active) { active.lose_data(); }};
+          .mend =
+              [](PairWorld& world, PairMember& active) {
+                active.lose_data();
+                world.join_again(active);
+              }};
 }
 
 std::vector<PairFault> of_all_kinds() {

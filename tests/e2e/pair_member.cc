@@ -78,7 +78,7 @@ void PairMember::free_disk() const {
 
 void PairMember::lose_data() const {
   for (const fs::directory_entry& entry : fs::directory_iterator(data_dir())) {
-    if (entry.path().filename() != "identity") fs::remove_all(entry.path());
+    fs::remove_all(entry.path());
   }
 }
 

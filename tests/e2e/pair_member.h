@@ -36,7 +36,7 @@ class PairMember {
   void use_small_disk();
   void fill_disk() const;
   void free_disk() const;
-  // Nothing is left on its disk but who it is. Requires: not running.
+  // Nothing is left on its disk. Requires: not running.
   void lose_data() const;
 
   const std::string& name() const { return name_; }

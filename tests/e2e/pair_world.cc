@@ -52,10 +52,10 @@ void PairWorld::make_cluster() {
     if (line.starts_with("pin ")) pin_ = line.substr(line.find("sha256:"));
   }
   if (options_.mode == "none") return;
-  join(backup_, "controller");
+  join(backup_, "controller", primary_);
   backup_.configure(config_of(backup_, true));
   if (options_.mode == "witness") {
-    join(witness_, "witness");
+    join(witness_, "witness", primary_);
     witness_.configure(config_of_witness());
     witness_.start();
   }
@@ -65,17 +65,27 @@ void PairWorld::make_cluster() {
   backup_.start();
 }
 
-void PairWorld::join(const PairMember& member, const std::string& role) {
+void PairWorld::join(const PairMember& member, const std::string& role, const PairMember& at) {
   const std::string token =
-      must(primary_.cli({"token", "create", "--role", role, "--name", member.name()}));
+      must(at.cli({"token", "create", "--role", role, "--name", member.name()}));
+  std::vector<std::string> words = {HF_BIN_DIR "/holdfast",
+                                    "--profile",
+                                    "/nonexistent/profile",
+                                    "join",
+                                    "--token-file",
+                                    "-",
+                                    "--data-dir",
+                                    member.data_dir(),
+                                    "--pin",
+                                    pin_,
+                                    at.address()};
+  if (role == "controller") {
+    words.insert(words.begin() + 4, {"--host", network_.address(member.name())});
+  }
   ProgramOutcome joined;
   // Listeners over TLS open once there is an authority.
   const auto joins = [&] {
-    joined = run_program(
-        {.arguments = {HF_BIN_DIR "/holdfast", "--profile", "/nonexistent/profile", "join",
-                       "--token-file", "-", "--data-dir", member.data_dir(), "--host",
-                       network_.address(member.name()), "--pin", pin_, primary_.address()},
-         .input = token});
+    joined = run_program({.arguments = words, .input = token});
     return joined.exit_code == 0;
   };
   HF_CHECK(eventually(joins, 10s), member.name() + " joins: " + joined.error);

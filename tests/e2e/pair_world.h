@@ -44,6 +44,8 @@ class PairWorld {
   bool becomes_whole(Duration patience = std::chrono::seconds(30));
   // And their histories end alike, which they hardly do while somebody writes.
   bool becomes_equal(Duration patience = std::chrono::seconds(30));
+  // Gives a half whose disk is empty its identity again, by way of the other one.
+  void join_again(const PairMember& half) { join(half, "controller", other(half)); }
   // Starts who is dead, wakes who sleeps, heals the network.
   void mend();
   // What the halves say of the pair now, for failures.
@@ -55,7 +57,7 @@ class PairWorld {
 
  private:
   void make_cluster();
-  void join(const PairMember& member, const std::string& role);
+  void join(const PairMember& member, const std::string& role, const PairMember& at);
   std::string config_of(const PairMember& half, bool paired) const;
   std::string config_of_witness() const;
   bool is_whole();
