@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents
 .PHONY: bench-failover pair-faults
-.PHONY: ledger crash-test sim-cache sim-tunnel fuzz tsan tsan-cache format clean
+.PHONY: ledger crash-test sim-cache sim-tunnel soak model-pair fuzz tsan tsan-cache format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -73,6 +73,16 @@ sim-tunnel: setup ## SEEDS (default 10000) runs of the simulated fleet of agents
 	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
 	@tools/stage build cmake --build build/release --target tunnel_fleet_sim
 	@HF_SIM_SEEDS=$${SEEDS:-10000} build/release/bin/tunnel_fleet_sim
+
+soak: setup ## SEEDS (default 10000) runs of the simulated pair of controllers
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/release --target ha_pair_sim
+	@HF_SIM_SEEDS=$${SEEDS:-10000} build/release/bin/ha_pair_sim
+
+model-pair: setup ## STATES (default 20000000) of each model of the pair; about 1.5 GB
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/release --target ha_model_test
+	@HF_MODEL_STATES=$${STATES:-20000000} build/release/bin/ha_model_test --gtest_filter='Pair/*'
 
 fuzz: setup ## each fuzz target for FUZZ_SECONDS (default 60), growing its corpus
 	@tools/stage configure cmake --preset fuzz -Wno-dev --log-level=WARNING

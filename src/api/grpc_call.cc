@@ -55,10 +55,7 @@ CallRoom::Arrival CallRoom::arrival_of(const Presented& presented, const Caller&
 
 asio::awaitable<Status> CallRoom::pass(Arrival arrival) {
   if (arrival.served_by == ServedBy::EitherAsAVote && arrival.somebody) options_.pair->vote();
-  if (arrival.served_by == ServedBy::FirstOfAll) options_.pair->begin_first();
-  const bool gated =
-      arrival.served_by == ServedBy::Active || arrival.served_by == ServedBy::FirstOfAll;
-  if (!gated) co_return absl::OkStatus();
+  if (arrival.served_by != ServedBy::Active) co_return absl::OkStatus();
   CO_TRY_OK(options_.pair->check_epoch(arrival.known_epoch));
   const ha::Passage passage = co_await options_.pair->enter(arrival.somebody);
   co_return passage.status;

@@ -28,7 +28,6 @@ enum class ServedBy : uint8_t {
   Active,  // the other one says who is
   Either,
   EitherAsAVote,  // both, but whoever asks wants one to be active
-  FirstOfAll,     // the active one; an empty primary becomes it, since an operator says so
 };
 
 // How a call is named in the audit, and, if it is not about a resource, which permission it needs.

@@ -64,8 +64,7 @@ class IdentityFront final : public v1::Identity::CallbackService {
 
   ServerUnaryReactor* Init(CallbackServerContext* context, const v1::InitRequest* request,
                            v1::Authority* response) override {
-    return room_.handler(service_, &IdentityService::init,
-                         {.verb = "init", .call = Call::Init, .served_by = ServedBy::FirstOfAll})(
+    return room_.handler(service_, &IdentityService::init, {.verb = "init", .call = Call::Init})(
         context, request, response);
   }
   ServerUnaryReactor* GetAuthority(CallbackServerContext* context,

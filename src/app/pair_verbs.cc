@@ -22,11 +22,6 @@ void add_promote(CLI::App& ha, CommandLine& line) {
       "to clients; nodes refuse it from then on, and `ha divergence` shows what it wrote.");
   promote->add_flag("--force", line.promote.force, "do it, whatever is lost");
   line.on(promote, [&line](const cli::Console& console) {
-    if (line.connection.server.contains(',')) {
-      return console.report({Exit::Usage, "HF6010",
-                             "two controllers are named, and one is to be promoted",
-                             "name the half to promote with --server HOST:PORT"});
-    }
     line.connection.follow = false;
     return line.with_session(
         console, [&line](const Session& session) { return cli::promote(session, line.promote); });
@@ -51,6 +46,8 @@ void add_divergence(CLI::App& ha, CommandLine& line) {
       "what a half wrote that the pair does not have\n"
       "  holdfast ha divergence\n  holdfast ha divergence show FILE\n"
       "  holdfast ha divergence replay FILE\n  holdfast ha divergence discard FILE\n"
+      "Both halves are asked, each for what is on its own disk; by a socket only the one it is "
+      "of.\n"
       "Only after a forced promotion, or in mode best-effort. The half that lost keeps what it "
       "had\n"
       "written in a file; deletes and revocations among it were done again by themselves, grants\n"

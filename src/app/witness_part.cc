@@ -1,5 +1,7 @@
 #include "app/witness_part.h"
 
+#include <grpcpp/impl/codegen/service_type.h>
+
 #include <utility>
 
 #include "api/pair_fronts.h"
@@ -16,14 +18,13 @@ constexpr size_t kMaxConnections = 64;
 
 }  // namespace
 
-WitnessPart::WitnessPart(const asio::any_io_executor& loop, const Clock& clock,
-                         WitnessPartOptions options)
-    : loop_(loop), options_(std::move(options)), clock_(clock) {}
+WitnessPart::WitnessPart(const asio::any_io_executor& loop, WitnessPartOptions options)
+    : loop_(loop), options_(std::move(options)) {}
 
 Result<std::unique_ptr<WitnessPart>> WitnessPart::open(const asio::any_io_executor& loop,
                                                        const Clock& clock,
                                                        WitnessPartOptions options) {
-  std::unique_ptr<WitnessPart> part(new WitnessPart(loop, clock, std::move(options)));
+  std::unique_ptr<WitnessPart> part(new WitnessPart(loop, std::move(options)));
   const std::string& folder = part->options_.data_dir;
   TRY(part->service_, ha::WitnessService::open(loop, folder + "/witness.record"));
   TRY(part->audit_, api::AuditService::open({.path = folder + "/witness-audit.log"}, clock));

@@ -42,7 +42,7 @@ class WitnessPart {
   asio::awaitable<void> stop();
 
  private:
-  WitnessPart(const asio::any_io_executor& loop, const Clock& clock, WitnessPartOptions options);
+  WitnessPart(const asio::any_io_executor& loop, WitnessPartOptions options);
 
   asio::any_io_executor loop_;
   WitnessPartOptions options_;
@@ -50,7 +50,6 @@ class WitnessPart {
   std::unique_ptr<ha::WitnessService> service_;
   std::unique_ptr<api::Gate> gate_;
   std::unique_ptr<api::GrpcServer> server_;
-  const Clock& clock_;
   Status trusted_;
 };
 

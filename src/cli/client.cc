@@ -129,6 +129,14 @@ Asked Client::asked() const {
   return {.server = options_.server, .answered = link_.picked() != nullptr};
 }
 
+ClientOptions Client::options_for(std::string address) const {
+  ClientOptions options = options_;
+  options.server = std::move(address);
+  options.wait = Duration::zero();
+  options.follow = false;
+  return options;
+}
+
 Duration Client::patience() const {
   return options_.wait > Duration::zero() ? options_.wait : kPatience;
 }

@@ -95,6 +95,8 @@ class Client {
   // For explain(): whom we asked, and whether it is there.
   Asked asked() const;
   const std::string& server() const { return options_.server; }
+  // For a client of its own that asks this address, with the same certificate, and no other.
+  ClientOptions options_for(std::string address) const;
 
  private:
   struct Reached {

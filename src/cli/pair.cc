@@ -1,6 +1,10 @@
 #include "cli/pair.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
+
+#include <memory>
+#include <vector>
 
 #include "base/bytes.h"
 #include "cli/output.h"
@@ -16,19 +20,61 @@ PairText text_for(const Session& session, Output output) {
   return {.output = output, .now = SystemClock().wall_now(), .last = session.console.last_column()};
 }
 
+// Each half, asked itself: a file is on the disk of the half whose history lost. By a socket it is
+// the one of this machine alone.
+std::vector<std::unique_ptr<Client>> halves_of(const Session& session) {
+  std::vector<std::string> addresses = absl::StrSplit(session.client.server(), ',');
+  const bool local = session.client.server().starts_with("unix:");
+  const auto pair = session.client.pair(&PairCalls::GetPair, {});
+  const bool told = pair.ok() && !pair->self().address().empty() && !pair->peer().address().empty();
+  if (told && !local) addresses = {pair->self().address(), pair->peer().address()};
+  std::vector<std::unique_ptr<Client>> halves;
+  for (std::string& address : addresses) {
+    halves.push_back(std::make_unique<Client>(session.client.options_for(std::move(address))));
+  }
+  return halves;
+}
+
+// Of the first half that has the file; of the others that is NOT_FOUND.
+template <typename Ask>
+auto ask_who_has_it(const Session& session, Ask ask) {
+  auto answer = ask(session.client);
+  if (!absl::IsNotFound(answer.status())) return answer;
+  for (const std::unique_ptr<Client>& half : halves_of(session)) {
+    auto other = ask(*half);
+    if (other.ok() || !absl::IsNotFound(other.status())) return other;
+  }
+  return answer;
+}
+
 Exit resolve(const Session& session, v1::ResolveDivergenceRequest::Way way,
              const DivergenceOptions& options, std::string_view done) {
   v1::ResolveDivergenceRequest request;
   request.set_file(options.file);
   request.set_way(way);
   request.set_overwrite(options.overwrite);
-  const auto answer = session.client.pair(&PairCalls::ResolveDivergence, request);
+  const auto answer = ask_who_has_it(
+      session, [&](Client& client) { return client.pair(&PairCalls::ResolveDivergence, request); });
   if (!answer.ok()) return session.failed(answer.status());
   print_out(fmt::format("{} {}: {} written, {} in conflict\n", printable(options.file), done,
                         answer->written(), answer->skipped()));
   if (!answer->kept()) return Exit::Ok;
   print_out("the file is kept; --overwrite replaces what was written since, discard gives it up\n");
   return Exit::Warned;
+}
+
+Result<v1::Divergence> read_divergence(Client& client, const std::string& file) {
+  v1::GetDivergenceRequest request;
+  request.set_file(file);
+  v1::Divergence whole;
+  for (int page = 0; page < kMaxPages; ++page) {
+    TRY(const v1::Divergence part, client.pair(&PairCalls::GetDivergence, request));
+    *whole.mutable_file() = part.file();
+    whole.mutable_changes()->MergeFrom(part.changes());
+    if (part.next() <= request.after()) return whole;
+    request.set_after(part.next());
+  }
+  return absl::ResourceExhaustedError("the file has more changes than can be shown");
 }
 
 }  // namespace
@@ -49,6 +95,11 @@ Exit switch_over(const Session& session) {
 }
 
 Exit promote(const Session& session, const PromoteOptions& options) {
+  if (session.client.server().contains(',')) {
+    return session.console.report({Exit::Usage, "HF6010",
+                                   "several controllers are named, and one is to be promoted",
+                                   "name that half alone with --server HOST:PORT"});
+  }
   if (!options.force) {
     const auto pair = session.client.pair(&PairCalls::GetPair, {});
     if (!pair.ok()) return session.failed(pair.status());
@@ -64,25 +115,32 @@ Exit promote(const Session& session, const PromoteOptions& options) {
 }
 
 Exit list_divergences(const Session& session, const DivergenceOptions& options) {
-  const auto list = session.client.pair(&PairCalls::ListDivergences, {});
-  if (!list.ok()) return session.failed(list.status());
-  print_out(render_divergences(*list, text_for(session, options.output)));
-  return Exit::Ok;
+  v1::ListDivergencesResponse all;
+  Exit exit = Exit::Ok;
+  size_t asked = 0;
+  Status last;
+  for (const std::unique_ptr<Client>& half : halves_of(session)) {
+    const auto list = half->pair(&PairCalls::ListDivergences, {});
+    if (list.ok()) {
+      all.mutable_files()->MergeFrom(list->files());
+      asked += 1;
+      continue;
+    }
+    last = list.status();
+    exit = Exit::Warned;
+    print_err(fmt::format("{} does not say: {}\n", printable(half->server()),
+                          printable(std::string(last.message()))));
+  }
+  if (asked == 0) return session.failed(last);
+  print_out(render_divergences(all, text_for(session, options.output)));
+  return exit;
 }
 
 Exit show_divergence(const Session& session, const DivergenceOptions& options) {
-  v1::GetDivergenceRequest request;
-  request.set_file(options.file);
-  v1::Divergence whole;
-  for (int page = 0; page < kMaxPages; ++page) {
-    const auto part = session.client.pair(&PairCalls::GetDivergence, request);
-    if (!part.ok()) return session.failed(part.status());
-    *whole.mutable_file() = part->file();
-    whole.mutable_changes()->MergeFrom(part->changes());
-    if (part->next() <= request.after()) break;
-    request.set_after(part->next());
-  }
-  print_out(render_divergence(whole, text_for(session, options.output)));
+  const Result<v1::Divergence> whole = ask_who_has_it(
+      session, [&](Client& client) { return read_divergence(client, options.file); });
+  if (!whole.ok()) return session.failed(whole.status());
+  print_out(render_divergence(*whole, text_for(session, options.output)));
   return Exit::Ok;
 }
 

@@ -1,3 +1,4 @@
+// The texts of `holdfast ha`, as somebody at a terminal reads them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

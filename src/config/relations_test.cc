@@ -97,6 +97,26 @@ TEST(Relations, EtcdNeedsEndpointsAndWholePairs) {
   EXPECT_EQ(problems(etcd + "ca: x, certificate: c, key: k, username: u, password_file: p}}"), "");
 }
 
+TEST(Relations, AHalfOfAPairKnowsWhichOneItIsAndWhoTheOtherIs) {
+  EXPECT_EQ(problems("ha: {role: backup, peer: \"b:1\", witness: \"w:1\"}"), "");
+  EXPECT_EQ(problems("ha: {role: primary, peer: \"b:1\", mode: sync}"), "");
+  EXPECT_THAT(problems("ha: {peer: \"b:1\", witness: \"w:1\"}"),
+              HasSubstr("ha.peer needs ha.role"));
+  EXPECT_THAT(problems("ha: {role: primary}"), HasSubstr("ha.role needs ha.peer"));
+  EXPECT_THAT(problems("ha: {role: primary, peer: \"b:1\"}"),
+              HasSubstr("ha.mode witness needs ha.witness"));
+}
+
+TEST(Relations, APairHasAFileEachAndAPortThatStays) {
+  const std::string ha = "ha: {role: primary, peer: \"b:1\", mode: sync}\n";
+  EXPECT_THAT(problems(ha + "store: {type: memory}"),
+              HasSubstr("for store.type sqlite, not memory"));
+  EXPECT_THAT(problems(ha + "store: {type: etcd, etcd: {endpoints: [a:1]}}"),
+              HasSubstr("with etcd run several controllers"));
+  EXPECT_THAT(problems(ha + "controller: {listen: [\"127.0.0.1:0\"]}"),
+              HasSubstr("a port in controller.listen that is always the same"));
+}
+
 TEST(Relations, SayNothingAboutAKeyThatIsWrongInItself) {
   EXPECT_THAT(problems("presence: {agent_max_ttl: 5, agent_ttl: 10m, keep_offline: 1s}"),
               Not(HasSubstr("less than")));

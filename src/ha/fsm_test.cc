@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
 namespace holdfast::ha {
@@ -130,6 +134,12 @@ TEST(Fsm, ThePrintedTableHasThePossibleCells) {
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2 + 2 * 3 * 5);
   EXPECT_THAT(table,
               testing::HasSubstr("| backup | PASSIVE | CLIENT_REQUEST | redirect | claim |"));
+}
+
+TEST(Fsm, TheDocumentHasThePrintedTable) {
+  std::ifstream file(HF_SOURCE_DIR "/docs/pair.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(text, testing::HasSubstr("\n" + fsm_table()));
 }
 
 TEST(Epochs, AreOddForThePrimaryAndEvenForTheBackup) {

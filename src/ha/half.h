@@ -121,9 +121,11 @@ class Half {
   // OK makes this half passive; the actions are to be carried out in any case.
   Status on_replicate(Epoch epoch, Time now, HalfActions& actions);
   HalfActions on_appended(Epoch epoch, const Head& head, Time now);
-  // The own history does not lead into the active's, or cannot be read: said in beats until
-  // something was appended.
+  // The chain of what came does not go on from ours, whatever the epochs say (kDataLoss of append):
+  // said in beats until something was appended. A copy that comes then has nothing in common with
+  // what we have: all of it goes into quarantine.
   void on_unfit() { needs_copy_ = true; }
+  bool is_unfit() const { return needs_copy_; }
   // kFailedPrecondition HF4104.
   Result<HalfActions> switch_over(Time now);
   HalfActions on_quiet(Time now);

@@ -31,6 +31,7 @@ class HalfTest : public testing::Test {
 
   void make(Protocol::Durable durable) {
     durable.store_id = "A";
+    durable.first_of_pair = true;
     half_.emplace(options_, durable, now_);
   }
 

@@ -54,7 +54,8 @@ Status Half::not_active(Time now) const {
                              peer_->address));
   }
   return coded(StatusCode::kUnavailable, "HF4105",
-               fmt::format("no half is active: this one is {}, the other {}", state,
+               fmt::format("no half is active: this one is {}{}, the other {}", state,
+                           protocol_.head().epoch == 0 ? " with an empty disk" : "",
                            peer_alive(now) ? "is not active either" : "is not there"));
 }
 

@@ -132,17 +132,6 @@ asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
   co_return done;
 }
 
-void PairService::begin_first() {
-  const store::ReplicaFacts& facts = replica_.facts();
-  const bool empty =
-      facts.promised == 0 && facts.tenures.empty() && facts.head.revision == store::kFirstRevision;
-  const bool first = options_.half.pair.me == Member::Primary && !half_.peer() &&
-                     half_.protocol().record().epoch == 0;
-  if (half_.is_active() || !empty || !first) return;
-  log::info("the first half of a new pair");
-  act(half_.force(clock_.now()));
-}
-
 asio::awaitable<Result<v1::PromoteResponse>> PairService::promote(v1::PromoteRequest request) {
   if (!request.force()) {
     co_return absl::InvalidArgumentError(

@@ -83,9 +83,6 @@ class PairService final : public store::Admission {
   asio::awaitable<Passage> enter(bool votes);
   // Calls that are served by either half vote all the same; they do not wait.
   void vote();
-  // An operator makes the cluster: a primary with an empty disk that has heard of nobody is active
-  // from now on. Else nothing.
-  void begin_first();
   // kUnavailable HF4301 for a caller that knows of a later epoch than this half.
   Status check_epoch(Epoch known) const;
   bool is_active() const { return half_.is_active(); }

@@ -98,14 +98,18 @@ void Protocol::follow() {
   frozen_ = quiet_ = forced_ = false;
 }
 
+void Protocol::give_way() {
+  follow();
+  state_ = initial_state(me_);
+}
+
 Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
   misconfigured_ = facts.member == me_;
   if (misconfigured_) return {};
   peer_promised_ = facts.promised;
   // It took what we handed over, or will not take it any more.
   if (facts.promised >= hands_over_) hands_over_ = 0;
-  if (facts.state == State::Active)
-    wants_claim_ = false;  // it is there: whoever wished it is served
+  if (facts.state == State::Active) wants_claim_ = false;  // whoever wished it is served
   Actions actions = on_record_of_peer(facts);
   if (!actions.empty()) return actions;
   return on_outcome(decide({.me = me_,
@@ -120,7 +124,9 @@ Actions Protocol::on_peer(const PeerFacts& facts, bool alive) {
 Actions Protocol::on_record_of_peer(const PeerFacts& facts) {
   if (!with_witness()) {
     const bool ours = facts.hands_over > promised_ && active_in(facts.hands_over) == me_;
-    if (!ours || state_ == State::Active || beginning_) return {};
+    // A disk that lost everything is not the one that was handed over to.
+    const bool lost = is_empty() && facts.head.epoch != 0;
+    if (!ours || state_ == State::Active || beginning_ || lost) return {};
     return begin(facts.hands_over, required_by_mode());
   }
   if (facts.record.epoch <= record_.epoch || state_ == State::Active) return {};
@@ -138,11 +144,14 @@ Actions Protocol::on_outcome(Outcome outcome, const PeerFacts& facts) {
       follow();
       return {};
     case Outcome::Revert:
-      if (!with_witness() && hands_over_ == 0) state_ = initial_state(me_);
+      if (with_witness()) return claim_beside(facts);
+      if (hands_over_ == 0) state_ = initial_state(me_);
       return {};
     case Outcome::Resolve:
-      // The lower epoch gives way.
-      if (facts.promised > epoch_) follow();
+      if (gives_way_to(facts))
+        give_way();
+      else if (facts.promised > epoch_)
+        follow();
       return {};
     case Outcome::Misconfigured:
       misconfigured_ = true;
@@ -152,12 +161,17 @@ Actions Protocol::on_outcome(Outcome outcome, const PeerFacts& facts) {
     case Outcome::Redirect:
       break;
   }
+  return state_ == State::Active ? stay_active(facts) : claim_by_record(facts);
+}
+
+// The peer is not active.
+Actions Protocol::stay_active(const PeerFacts& facts) {
   if (gives_way_to(facts)) {
-    follow();
-    state_ = initial_state(me_);
+    give_way();
+    return {};
   }
+  if (facts.promised <= epoch_ || beginning_) return {};
   // It takes nothing of our epoch any more: we need a higher one.
-  if (state_ != State::Active || facts.promised <= epoch_ || beginning_) return {};
   const Epoch higher = next_epoch(highest(), me_);
   if (!with_witness()) return begin(higher, required_);
   return wish_ == Wish::None ? change_record(Wish::Drop, higher, Members::of(me_)) : Actions();
@@ -166,19 +180,18 @@ Actions Protocol::on_outcome(Outcome outcome, const PeerFacts& facts) {
 // Without a witness nobody told us that we have all there is. As long as we have added nothing, a
 // peer that has more may have what was acknowledged.
 bool Protocol::gives_way_to(const PeerFacts& facts) const {
-  const bool untouched = state_ == State::Active && head_.epoch < epoch_ && acked_ == 0;
-  return untouched && !with_witness() && !forced_ && facts.state != State::Active &&
+  const bool untouched = head_.epoch < epoch_ && acked_ == 0;
+  return untouched && !with_witness() && !forced_ &&
          compare(head_, facts.head) == Histories::PeerAhead;
 }
 
 // None of the two is active, and both are there.
 Actions Protocol::claim_beside(const PeerFacts& facts) {
-  if (hands_over_ != 0) return {};
-  if (!with_witness() || record_.epoch == 0) return claim();
-  // Whom the record names goes on by itself, unless it came back with another disk.
-  const Member peer = other(me_);
-  const bool lost = record_.active() == peer && facts.store_id != record_.store_id(peer);
-  return lost ? claim() : Actions();
+  if (with_witness()) return claim_by_record(facts);
+  // Whom we handed over to had all that we have; if it has less, it came back with another disk.
+  if (hands_over_ != 0 && compare(head_, facts.head) != Histories::PeerBehind) return {};
+  hands_over_ = 0;
+  return claim();
 }
 
 Protocol::Verdict Protocol::on_client(bool alive) {
@@ -190,6 +203,10 @@ Protocol::Verdict Protocol::on_client(bool alive) {
   verdict.outcome =
       decide({.me = me_, .state = state_, .event = Event::ClientRequest, .peer_alive = alive});
   if (!alive) hands_over_ = 0;
+  // It could acknowledge nothing, might take an epoch again that its lost disk had, and nobody
+  // should take it for who has everything.
+  const bool lost = mode_ == Mode::Sync && is_empty();
+  if (verdict.outcome == Outcome::Claim && lost) verdict.outcome = Outcome::Redirect;
   if (verdict.outcome == Outcome::Claim) verdict.actions = claim();
   return verdict;
 }

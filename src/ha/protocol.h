@@ -160,6 +160,7 @@ class Protocol {
     bool operator==(const Beginning&) const = default;
   };
 
+  bool is_empty() const { return head_.epoch == 0; }  // never had a tenure
   bool with_witness() const { return mode_ == Mode::Witness; }
   bool is_member(const Record& record) const;
   Record record_for(Epoch epoch, Members in_sync) const;
@@ -175,8 +176,11 @@ class Protocol {
   Actions on_record_of_peer(const PeerFacts& facts);
   Actions on_outcome(Outcome outcome, const PeerFacts& facts);
   Actions claim_beside(const PeerFacts& facts);
+  Actions claim_by_record(const PeerFacts& facts);
+  Actions stay_active(const PeerFacts& facts);
   Actions try_hand_over();
   void follow();
+  void give_way();
   bool gives_way_to(const PeerFacts& facts) const;
   Members required_by_mode() const;
   Epoch highest() const;

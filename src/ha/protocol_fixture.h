@@ -64,9 +64,11 @@ class PairRig {
     const Member to = other(from);
     const Epoch epoch = at(from).epoch();
     TRY_OK(at(to).on_replicate(epoch));
-    disk(to).head = at(from).head();
+    Head head = at(from).head();
+    if (head.epoch == 0) head.epoch = epoch;  // the first tenure takes over what was there before
+    disk(to).head = head;
     disk(to).promised = epoch;
-    at(to).on_appended(epoch, at(from).head());
+    at(to).on_appended(epoch, head);
     run(from, at(from).on_acked(at(from).head(), disk(to).store_id));
     return absl::OkStatus();
   }

@@ -41,6 +41,17 @@ Actions Protocol::change_record(Wish wish, Epoch epoch, Members in_sync) {
                 .expected = record_.epoch, .record = record_for(epoch, in_sync), .force = forced_});
 }
 
+// None of the two is active, and both are there. Whom the record names goes on by itself, unless it
+// came back with another disk. What we know of the record may be old.
+Actions Protocol::claim_by_record(const PeerFacts& facts) {
+  if (!with_witness() || facts.state == State::Active) return {};
+  const Member peer = other(me_);
+  const bool lost =
+      record_.epoch != 0 && record_.active() == peer && record_.store_id(peer) != facts.store_id;
+  if (lost && is_member(record_)) return claim();
+  return wish_ == Wish::None && !beginning_ ? ask(Wish::Read) : Actions();
+}
+
 // The peer is not there: recorded first, not required after.
 Actions Protocol::on_peer_lost() {
   if (!with_witness()) frozen_ = quiet_ = false;  // whom would it hand over to?
@@ -89,11 +100,13 @@ Actions Protocol::doubt() {
 
 Actions Protocol::on_witness_silent(uint64_t id) {
   if (id != asked_) return {};
+  asked_ += 1;  // what it says later does not count
   const Wish wish = std::exchange(wish_, Wish::None);
   const bool alone =
       me_ == Member::Primary && (promised_ == kFirstEpoch || (promised_ == 0 && first_of_pair_));
   const bool unknown = wish == Wish::Read && record_.epoch == 0 && state_ != State::Active;
-  if (wants_claim_ && unknown && alone) return begin(kFirstEpoch, Members::of(me_));
+  const bool wanted = std::exchange(wants_claim_, false);
+  if (wanted && unknown && alone) return begin(kFirstEpoch, Members::of(me_));
   // Else nothing is known: the change may have been made.
   return {};
 }

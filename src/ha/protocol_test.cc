@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Sync, FromEveryStartOrder,
                          testing::Values(StartOrder{Mode::Sync, "pb=", kP},
                                          StartOrder{Mode::Sync, "bp=", kP},
                                          StartOrder{Mode::Sync, "pPb=", kP},
-                                         StartOrder{Mode::Sync, "bBp=", kB}));
+                                         StartOrder{Mode::Sync, "bBp=", kP}));
 // A backup that was never in sync does not become active, whoever asks it.
 INSTANTIATE_TEST_SUITE_P(Witness, FromEveryStartOrder,
                          testing::Values(StartOrder{Mode::Witness, "pb=", kP},
@@ -69,6 +69,8 @@ TEST(Protocol, ABackupThatTookOverStaysActiveWhenThePrimaryReturns) {
   for (const Mode mode : {Mode::BestEffort, Mode::Sync, Mode::Witness}) {
     PairRig rig(mode);
     rig.steady();
+    rig.write(kP);
+    ASSERT_TRUE(rig.ship(kP).ok());
     rig.crash(kP);
     rig.vote(kB);
     ASSERT_EQ(rig.at(kB).state(), State::Active) << to_string(mode);
@@ -125,8 +127,18 @@ TEST(Protocol, ATenureThatIsNotWantedAnyMoreIsStillPromised) {
   EXPECT_EQ(rig.at(kP).facts().promised, 3) << "so that the active half raises its epoch";
 }
 
+TEST(Protocol, ASyncHalfOnAnEmptyDiskClaimsNothingBeforeItHeardItsPeer) {
+  PairRig rig(Mode::Sync);
+  rig.start(kP);
+  EXPECT_EQ(rig.at(kP).on_client(false).outcome, Outcome::Redirect);
+  rig.start(kB);
+  rig.beat(kB);
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+}
+
 TEST(Protocol, ASyncHalfWritesNothingBeforeThePeerAcknowledged) {
   PairRig rig(Mode::Sync);
+  rig.disk(kP) = {.promised = 1, .head = {.epoch = 1, .revision = 1}, .store_id = "p"};
   rig.start(kP);
   rig.vote(kP);
   ASSERT_EQ(rig.at(kP).state(), State::Active);
@@ -167,8 +179,8 @@ TEST(Protocol, APrimaryOnAnEmptyDiskThatWroteNothingGivesWayToABackupWithData) {
     PairRig rig(mode);
     rig.disk(kB) = {.promised = 1, .head = {.epoch = 1, .revision = 9}, .store_id = "b"};
     rig.start(kP);
-    rig.vote(kP);
-    ASSERT_EQ(rig.at(kP).state(), State::Active);
+    rig.run(kP, rig.at(kP).on_client(false).actions);
+    ASSERT_EQ(rig.at(kP).state() == State::Active, mode == Mode::BestEffort);
     rig.start(kB);
     rig.beat(kP);  // the backup follows
     rig.settle();
@@ -194,6 +206,7 @@ TEST(Protocol, AnActiveHalfThatWroteDoesNotGiveWay) {
 TEST(Protocol, AnOldEpochIsNotTaken) {
   PairRig rig(Mode::Sync);
   rig.steady();
+  rig.write(kP);
   ASSERT_TRUE(rig.ship(kP).ok());
   rig.crash(kP);
   rig.vote(kB);
@@ -247,9 +260,24 @@ TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
   EXPECT_EQ(rig.at(kP).state(), State::Passive);
 }
 
+TEST(Protocol, OfTwoActiveHalvesOneThatWroteNothingGivesWayToMoreHistory) {
+  PairRig rig(Mode::BestEffort);
+  rig.start(kP);
+  rig.vote(kP);
+  rig.write(kP);
+  rig.start(kB);
+  rig.vote(kB);
+  ASSERT_GT(rig.at(kB).epoch(), rig.at(kP).epoch());
+  rig.settle();
+  EXPECT_EQ(rig.at(kP).state(), State::Active);
+  EXPECT_EQ(rig.at(kB).head().revision, 2);
+}
+
 TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
   PairRig rig(Mode::Sync);
   rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
   rig.vote(kB);  // the link was cut for a while
   ASSERT_EQ(rig.at(kB).state(), State::Active);
   EXPECT_TRUE(rig.ship(kB).ok());
@@ -259,9 +287,11 @@ TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
 TEST(Protocol, TwoSyncHalvesThatAreBothActiveAcknowledgeNothing) {
   PairRig rig(Mode::Sync);
   rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
   rig.vote(kB);
   rig.write(kP);
-  EXPECT_EQ(rig.at(kP).acknowledged(), 1);
+  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
   EXPECT_FALSE(rig.at(kB).may_write());
   EXPECT_EQ(code_of(rig.ship(kP)), "HF4103");
 }
@@ -332,6 +362,8 @@ TEST(Protocol, AHandOverToAPeerThatDiedIsTakenBack) {
 TEST(Protocol, AHandOverThatThePeerCannotTakeAnyMoreIsDecidedAnew) {
   PairRig rig(Mode::BestEffort);
   rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
   ASSERT_TRUE(rig.at(kP).switch_over().ok());
   rig.run(kP, rig.at(kP).on_quiet());
   ASSERT_EQ(rig.at(kP).facts().hands_over, 2);

@@ -56,6 +56,11 @@ bool contains(const History& history, const Head& point) {
 
 Comparison compare(const History& mine, const History& theirs) {
   if (mine.head == Head() && theirs.head == Head()) return {Relation::Same, mine.head.revision};
+  // One name for two entries: a half lost its disk and began again with the first epochs.
+  const bool other_chain = mine.head.epoch == theirs.head.epoch &&
+                           mine.head.revision == theirs.head.revision &&
+                           mine.head.chain != theirs.head.chain;
+  if (other_chain) return {Relation::Diverged, 0};
   if (contains(theirs, mine.head)) {
     const bool same = mine.head == theirs.head;
     return {same ? Relation::Same : Relation::Behind, mine.head.revision};
@@ -63,6 +68,10 @@ Comparison compare(const History& mine, const History& theirs) {
   if (contains(mine, theirs.head)) return {Relation::Ahead, theirs.head.revision};
   const Revision fork = fork_of(spans_of(mine), spans_of(theirs));
   return {Relation::Diverged, std::max<Revision>(fork, 0)};
+}
+
+bool is_too_late(const Head& copy, Epoch epoch, const Head& mine) {
+  return mine.epoch == epoch && mine.revision >= copy.revision;
 }
 
 Status may_sync(const Beat& a, const Beat& b) {
@@ -89,7 +98,6 @@ Status may_sync(const Beat& a, const Beat& b) {
 void Shipping::restart() {
   peer_head_.reset();
   wants_copy_ = false;
-  present_ = false;
   useless_copy_ = false;
   in_flight_ = 0;
   copying_ = false;

@@ -33,6 +33,11 @@ Comparison compare(const History& mine, const History& theirs);
 // Whether `point` is part of `history`: then entries after it lead to its head.
 bool contains(const History& history, const Head& point);
 
+// The passive half's side: a copy that was sent in `epoch` comes too late if entries of that epoch
+// are here already up to its head, or further. To take it would take them back after they were
+// acknowledged. To be asked in the moment in which the copy would replace what is there.
+bool is_too_late(const Head& copy, Epoch epoch, const Head& mine);
+
 // OK, or why no data flows between these two: HF4112, their schema ranges do not meet; HF4113, they
 // are configured for different modes; HF4106, as the same half.
 Status may_sync(const Beat& a, const Beat& b);

@@ -54,6 +54,13 @@ TEST(Compare, TheSameRevisionInAnotherEpochIsAnother) {
   expect_compare(a, b, {Relation::Diverged, 10});
 }
 
+TEST(Compare, OneNameForTwoEntriesMeansThatNothingIsInCommon) {
+  History a{at(1, 12), {{1, 1}}};
+  const History b = a;
+  a.head.chain += 1;
+  expect_compare(a, b, {Relation::Diverged, 0});
+}
+
 TEST(Compare, ATenureWithoutAWriteDoesNotPartHistories) {
   const History quiet{at(1, 10), {{1, 1}, {2, 11}}};
   expect_compare(quiet, {at(1, 10), {{1, 1}}}, {Relation::Same, 10});
@@ -63,6 +70,13 @@ TEST(Compare, ATenureWithoutAWriteDoesNotPartHistories) {
 
 TEST(Compare, ForgottenTenuresCountAsForeign) {
   expect_compare({at(1, 5), {{1, 1}}}, {at(9, 500), {{9, 400}}}, {Relation::Diverged, 0});
+}
+
+TEST(Copy, OneThatWouldTakeBackEntriesOfItsEpochIsTooLate) {
+  EXPECT_TRUE(is_too_late(at(3, 48), 3, at(3, 49)));
+  EXPECT_TRUE(is_too_late(at(1, 48), 3, at(3, 48)));
+  EXPECT_FALSE(is_too_late(at(3, 50), 3, at(3, 49)));
+  EXPECT_FALSE(is_too_late(at(1, 48), 3, at(2, 60))) << "what was never ours to keep goes";
 }
 
 Beat beat_of(Member member) {

@@ -42,9 +42,12 @@ Status FenceService::admit(uint64_t epoch) {
     case EpochGuard::Verdict::Rises:
       last_ = keep(epoch);
       break;
-    case EpochGuard::Verdict::Over:
+    case EpochGuard::Verdict::Over: {
+      const bool first = last_.ok();
       last_ = guard_.refuse(epoch);
+      if (first) log::warn("a controller is not obeyed", {{"why", std::string(last_.message())}});
       break;
+    }
   }
   return last_;
 }

@@ -1,5 +1,7 @@
 // The part of PickHealthyService that knows of pairs: what calls carry, and what their answers say
 // of the half that gave them.
+#include <algorithm>
+
 #include "base/reason.h"
 #include "rpc/pick_healthy_service.h"
 
@@ -25,18 +27,21 @@ CallOptions PickHealthyService::stream_options(const Pinned& connection) {
   return own_options(*connection, kNoLimit);
 }
 
-// An error is looked at only if it says whose it is: gRPC makes errors too.
+// An error is looked at only if it says whose it is: gRPC makes errors too. A half that says it
+// does not serve asks for nothing to be done, whatever its epoch, and knows who does.
 Status PickHealthyService::admit(uint64_t connection_id, const grpc::ClientContext& context,
                                  const Status& answer) {
   const uint64_t epoch = epoch_in(context.GetServerInitialMetadata());
+  if (is_not_active(answer)) {
+    constexpr uint64_t kSomeEpoch = 1;  // it has one, whether it said so or not
+    note_pair(connection_id, std::max(epoch, kSomeEpoch));
+    const std::string active = active_in(context.GetServerTrailingMetadata());
+    carry_out(core_.on_not_active(connection_id, active, clock_.now()));
+    return answer;
+  }
   if (answer.ok() || epoch != 0) {
     const Status admitted = admit_epoch(connection_id, epoch);
     if (!admitted.ok()) return admitted;
-  }
-  if (is_not_active(answer) && held_.contains(connection_id)) {
-    paired_.insert(connection_id);
-    const std::string active = active_in(context.GetServerTrailingMetadata());
-    carry_out(core_.on_not_active(connection_id, active, clock_.now()));
   }
   return answer;
 }

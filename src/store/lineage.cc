@@ -56,6 +56,21 @@ Epoch epoch_of(const std::vector<Tenure>& tenures, Revision revision) {
   return next == tenures.begin() ? 0 : std::prev(next)->epoch;
 }
 
+Revision agreed_through(const ReplicaFacts& one, const ReplicaFacts& other) {
+  const auto last_of = [](const ReplicaFacts& facts, std::vector<Tenure>::const_iterator tenure) {
+    const auto next = std::next(tenure);
+    return next == facts.tenures.end() ? facts.head.revision : next->first - 1;
+  };
+  Revision agreed = 0;
+  for (auto mine = one.tenures.begin(); mine != one.tenures.end(); ++mine) {
+    const auto theirs = std::ranges::find(other.tenures, *mine);
+    if (theirs == other.tenures.end()) continue;
+    const Revision last = std::min(last_of(one, mine), last_of(other, theirs));
+    if (last >= mine->first) agreed = std::max(agreed, last);
+  }
+  return agreed;
+}
+
 bool continues(const ReplicaFacts& facts, const Head& behind) {
   if (behind.revision == facts.head.revision) return behind == facts.head && behind.epoch != 0;
   return behind.epoch != 0 && behind.revision >= facts.floor &&

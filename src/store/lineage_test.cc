@@ -233,6 +233,28 @@ TEST(Lineage, HistoriesThatPartedDoNotContinueEachOther) {
   EXPECT_FALSE(continues(active.facts(), shared)) << "forgotten";
 }
 
+TEST(Lineage, TwoHistoriesAgreeUpToWhereTheyParted) {
+  Lineage one = at(5);
+  one.begin(1);
+  commit(one);
+  Lineage other = copy_of(one);
+  EXPECT_EQ(agreed_through(one.facts(), other.facts()), 6);
+  commit(one);
+  EXPECT_EQ(agreed_through(one.facts(), other.facts()), 6) << "one is ahead";
+
+  other.begin(2);
+  EXPECT_EQ(agreed_through(one.facts(), other.facts()), 6) << "a tenure that wrote nothing";
+  commit(other);
+  commit(other);
+
+  EXPECT_EQ(agreed_through(one.facts(), other.facts()), 6);
+  EXPECT_EQ(agreed_through(other.facts(), one.facts()), 6);
+  EXPECT_EQ(agreed_through(at(9).facts(), one.facts()), 0) << "one has no tenure";
+  Lineage stranger = at(5);
+  stranger.begin(3);
+  EXPECT_EQ(agreed_through(stranger.facts(), one.facts()), 0);
+}
+
 TEST(Lineage, TenuresGoWithTheHistoryButForTheFloorsOwn) {
   Lineage lineage = at(5);
   for (const Epoch epoch : {1, 3, 5}) {

@@ -57,8 +57,13 @@ Result<Revision> MemoryStore::apply(std::vector<Operation> operations) {
   apply_changes(std::move(changes), head);
   lineage_.commit(head);
   lineage_.forget(history_.floor());  // it forgets by itself when it is full
-  changed_.notify_all();
+  tell_changed();
   return history_.last();
+}
+
+void MemoryStore::tell_changed() {
+  changed_.notify_all();
+  if (on_written_) on_written_();
 }
 
 void MemoryStore::apply_changes(std::vector<Change> changes, const Head& head) {
@@ -91,7 +96,7 @@ asio::awaitable<Result<size_t>> MemoryStore::expire(WallTime now, size_t limit) 
 asio::awaitable<Status> MemoryStore::compact(Revision through) {
   history_.compact(through);
   lineage_.forget(through);
-  changed_.notify_all();
+  tell_changed();
   co_return absl::OkStatus();
 }
 

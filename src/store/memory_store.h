@@ -1,6 +1,7 @@
 // A store in memory: the contract without a disk, for tests, caches and simulations.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "store/change_log.h"
@@ -30,6 +31,9 @@ class MemoryStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> compact(Revision through) override;
 
   const ReplicaFacts& facts() const override { return lineage_.facts(); }
+  void on_written(std::move_only_function<void()> listener) override {
+    on_written_ = std::move(listener);
+  }
   asio::awaitable<Status> begin_tenure(Epoch epoch) override;
   asio::awaitable<Status> promise(Epoch epoch) override;
   asio::awaitable<Status> keep_note(std::string note) override;
@@ -50,6 +54,7 @@ class MemoryStore final : public Store, public Replica, private ChangeSource {
   uint64_t generation() const override { return generation_; }
   Result<Revision> apply(std::vector<Operation> operations);
   void apply_changes(std::vector<Change> changes, const Head& head);
+  void tell_changed();
   Result<CopyPage> next_page(size_t max_bytes);
 
   MemoryStoreOptions options_;
@@ -57,6 +62,7 @@ class MemoryStore final : public Store, public Replica, private ChangeSource {
   ChangeLog history_;
   Lineage lineage_;
   uint64_t generation_ = 0;
+  std::move_only_function<void()> on_written_;
   std::optional<IncomingCopy> incoming_;
   Items incoming_items_;
   std::optional<std::vector<Item>> copy_;  // what is being read

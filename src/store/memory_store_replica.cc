@@ -6,6 +6,7 @@ namespace holdfast::store {
 asio::awaitable<Status> MemoryStore::begin_tenure(Epoch epoch) {
   CO_TRY_OK(lineage_.may_begin(epoch));
   lineage_.begin(epoch);
+  tell_changed();
   co_return absl::OkStatus();
 }
 
@@ -31,7 +32,7 @@ asio::awaitable<Result<Head>> MemoryStore::append(Epoch promise, std::vector<Ent
   lineage_.append(promise, entries);
   for (Entry& entry : entries) apply_changes(std::move(entry.changes), entry.head);
   lineage_.forget(history_.floor());
-  changed_.notify_all();
+  tell_changed();
   co_return lineage_.head();
 }
 
@@ -93,7 +94,7 @@ asio::awaitable<Result<Head>> MemoryStore::finish_copy(Epoch promise) {
   incoming_.reset();
   history_.restart(lineage_.head().revision);
   generation_ += 1;
-  changed_.notify_all();
+  tell_changed();
   co_return lineage_.head();
 }
 

@@ -13,6 +13,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,10 @@ struct ReplicaFacts {
 // The epoch in which `revision` was written, by `tenures`; 0 if before all of them.
 Epoch epoch_of(const std::vector<Tenure>& tenures, Revision revision);
 
+// The last revision that both histories have in common, as far as their tenures tell; 0 if none.
+// What either has above it, the other never had.
+Revision agreed_through(const ReplicaFacts& one, const ReplicaFacts& other);
+
 // True: who is at `behind` has a beginning of this history, and the entries after it are there.
 bool continues(const ReplicaFacts& facts, const Head& behind);
 
@@ -80,6 +85,9 @@ class Replica {
 
   // As of the last write that finished.
   virtual const ReplicaFacts& facts() const = 0;
+  // Called on the executor when writes have finished, before they are answered: the head may have
+  // moved. One listener, which must not call back; an empty one ends it.
+  virtual void on_written(std::move_only_function<void()> listener) = 0;
 
   // Commits belong to this epoch from now on; also raises what is promised. kFailedPrecondition:
   // it is below what is promised, or neither above the last tenure's epoch nor that one again. A

@@ -41,6 +41,21 @@ TEST_P(ReplicaContract, TheLosersSuffixIsReadAndThenReplaced) {
   EXPECT_EQ(must(active_.store->get("a")).value, "kept");
 }
 
+TEST_P(ReplicaContract, ACopyMayGoBackToAnEarlierRevision) {
+  ok(active_.replica->begin_tenure(1));
+  commit(active_, {put("a", "1")});
+  for (int i = 0; i < 10; ++i) commit(passive_, {put("old", std::to_string(i))});
+
+  copy(active_, passive_);
+  expect_equal(active_, passive_);
+  harness_->reopen(passive_);
+  expect_equal(active_, passive_);
+  commit(active_, {put("a", "2")});
+  ship(active_, passive_);
+
+  expect_equal(active_, passive_);
+}
+
 TEST_P(ReplicaContract, ACopyIsOfOneMoment) {
   begin_pair();
   const ReplicaFacts facts = must(active_.replica->begin_reading());

@@ -165,6 +165,21 @@ TEST_P(ReplicaContract, AWatchFollowsAppendedEntries) {
   EXPECT_THAT(texts(seen, start), testing::ElementsAre("put a=3@1", "put b=4@2", "delete a@2"));
 }
 
+TEST_P(ReplicaContract, TellsItsListenerOfEachNewHeadBeforeItIsAnswered) {
+  ok(active_.replica->begin_tenure(1));
+  std::vector<Revision> told;
+  active_.replica->on_written([&] { told.push_back(active_.replica->facts().head.revision); });
+
+  const Revision first = commit(active_, {put("a", "1")});
+  EXPECT_THAT(told, testing::ElementsAre(first));
+  const Revision second = commit(active_, {put("a", "2")});
+  EXPECT_THAT(told, testing::ElementsAre(first, second));
+
+  active_.replica->on_written({});
+  commit(active_, {put("a", "3")});
+  EXPECT_EQ(told.size(), 2u);
+}
+
 TEST_P(ReplicaContract, ItAllOutlivesARestart) {
   begin_pair();
   commit(active_, {put("a", "3")});

@@ -158,6 +158,7 @@ void SqliteStore::finish_batch(Batch batch) {
   if (copying_) note_written(bytes);
   history_.compact(std::min(batch.floor, history_.last()));
   changed_.notify_all();
+  if (on_written_) on_written_();
 }
 
 void SqliteStore::finish_write(Pending& write, Result<SqliteWritten> answer) {

@@ -64,6 +64,9 @@ class SqliteStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> compact(Revision through) override;
 
   const ReplicaFacts& facts() const override { return facts_; }
+  void on_written(std::move_only_function<void()> listener) override {
+    on_written_ = std::move(listener);
+  }
   asio::awaitable<Status> begin_tenure(Epoch epoch) override;
   asio::awaitable<Status> promise(Epoch epoch) override;
   asio::awaitable<Status> keep_note(std::string note) override;
@@ -123,6 +126,7 @@ class SqliteStore final : public Store, public Replica, private ChangeSource {
   ReplicaFacts facts_;
   ChangeLog history_;
   uint64_t generation_ = 0;
+  std::move_only_function<void()> on_written_;
   Signal changed_;
   std::deque<Pending> pending_;
   size_t pending_bytes_ = 0;

@@ -27,8 +27,8 @@ LoopbackPair::LoopbackPair(std::string mode)
       primary_(named("primary")),
       backup_(named("backup")),
       witness_port_(free_ports(1).front()) {
-  backup_.terminate();
-  HF_CHECK(backup_.wait(20s) == 0, "the backup ends: " + backup_.log());
+  backup_.kill();
+  HF_CHECK(backup_.wait(20s) != -1, "the backup ends: " + backup_.log());
   join("controller", "backup", backup_.data_dir());
   if (mode_ == "witness") {
     join("witness", "witness", folder_.file("witness"));

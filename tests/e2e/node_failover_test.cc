@@ -206,13 +206,12 @@ class NodeFailover : public testing::Test {
 TEST_F(NodeFailover, EveryNodeGoesOnWithoutTheControllerThatAllOfThemUse) {
   survive({.name = "killed", .strike = [](const Half& half) { half.controller.kill(); }});
   survive({.name = "without-store", .strike = lose_store});
-  // A frozen one is found out by whoever says something next: the proxy when it announces itself,
-  // after at most 7 s and another 2, the agents with a ping, after at most 10 s and another 5. The
-  // cache takes 1 to 3 s more to watch again.
+  // A frozen one is missed when three beats of its health have not come, which is after 2.7 s, by
+  // idle nodes too. The cache takes 1 to 3 s more to watch again.
   survive({.name = "frozen",
            .strike = [](const Half& half) { half.controller.freeze(); },
-           .agents = 20s,
-           .proxies = 12s});
+           .agents = 8s,
+           .proxies = 8s});
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ v1::Resource service(const std::string& name) {
   v1::ServicePort& port = *resource.mutable_service()->add_ports();
   port.set_name("http");
   port.set_port(8080);
+  port.set_protocol(v1::PROTOCOL_HTTP);
   return resource;
 }
 

@@ -131,13 +131,19 @@ std::vector<PairMember*> PairWorld::actives() {
 
 PairMember& PairWorld::active() {
   if (options_.mode == "none") return primary_;
-  std::vector<PairMember*> found;
+  PairMember* found = nullptr;
   const auto is_one = [&] {
-    found = actives();
-    return found.size() == 1;
+    uint64_t latest = 0;
+    for (PairMember* half : actives()) {
+      const Result<v1::PairStatus> status = half->status();
+      if (!status.ok() || status->self().epoch() < latest) continue;
+      latest = status->self().epoch();
+      found = half;
+    }
+    return found != nullptr;
   };
   HF_CHECK(eventually(is_one, 20s), "one half is active: " + describe());
-  return *found.front();
+  return *found;
 }
 
 bool PairWorld::is_whole() {

@@ -35,7 +35,8 @@ class PairWorld {
   PairMember& half(const std::string& name) { return name == "primary" ? primary_ : backup_; }
   PairMember& other(const PairMember& half) { return &half == &primary_ ? backup_ : primary_; }
 
-  // The one that is active, as soon as there is one; waits for 20 seconds.
+  // The one that is active, as soon as there is one; waits for 20 seconds. Of two the one of the
+  // later epoch: who is cut off cannot know that it was replaced, only that it may not serve.
   PairMember& active();
   PairMember& passive() { return other(active()); }
   // Those that say so now.

@@ -191,6 +191,16 @@ TEST_F(PickPairTest, AControllerWithoutAnEpochIsRefusedOnceAPairWasSeen) {
   EXPECT_THAT(get(kAtOnce), HasSubstr("HF4302"));
 }
 
+TEST_F(PickPairTest, APassiveHalfThatKnowsLessStillSaysWhoServes) {
+  highest_ = 4;
+  a_.epoch = 5;
+  b_.epoch = 2;
+  follows_strangers_ = true;
+  start({b_.address()});
+
+  EXPECT_EQ(get(kAtOnce), "a");
+}
+
 TEST_F(PickPairTest, AStreamOfAnEpochThatIsOverEndsBeforeItsFirstMessageIsSeen) {
   start_on_a();
   const Pinned pinned = link_->picked();

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "integration/store_follower_run.h"
 #include "integration/store_writer_run.h"
 #include "store/sqlite_store.h"
 #include "store/store_contract_fixture.h"
@@ -88,36 +89,91 @@ TEST(StoreDisk, ALogThatFillsTheDiskIsGivenBackToIt) {
   EXPECT_EQ(refused, 0) << "of writes that come to several times the disk's size";
 }
 
+// Every sync from the `first` to the `last` fails.
+std::vector<std::string> failing_syncs(int first, int last) {
+  const std::string when = std::to_string(first) + ".." + std::to_string(last);
+  return {"strace",
+          "-f",
+          "-qq",
+          "-o",
+          "/dev/null",
+          "-e",
+          "trace=fsync,fdatasync",
+          "-e",
+          "inject=fsync,fdatasync:error=EIO:when=" + when};
+}
+
+// Why strace cannot be used here; empty if it can.
+std::string without_strace() {
+  const ProgramResult probe = run_program({"strace", "-qq", "-o", "/dev/null", "true"}, 10s);
+  return probe.exit_code == 0 ? "" : "strace cannot trace here: " + probe.output;
+}
+
+// The lock names the process under strace, which ends with it.
+void kill_holder(const std::string& store, ChildProcess& strace) {
+  pid_t pid = 0;
+  std::ifstream(store + ".lock") >> pid;
+  ASSERT_GT(pid, 1);
+  ::kill(pid, SIGKILL);
+  ASSERT_NE(strace.wait(20s), -1);
+}
+
 TEST(StoreDisk, AFailedSyncIsNeverAcknowledged) {
   const TempDir dir;
-  const std::vector<std::string> strace = {"strace",
-                                           "-f",
-                                           "-qq",
-                                           "-o",
-                                           "/dev/null",
-                                           "-e",
-                                           "trace=fsync,fdatasync",
-                                           "-e",
-                                           "inject=fsync,fdatasync:error=EIO:when=40..60"};
-  {
-    const ProgramResult probe = run_program({"strace", "-qq", "-o", "/dev/null", "true"}, 10s);
-    if (probe.exit_code != 0) GTEST_SKIP() << "strace cannot trace here: " << probe.output;
-  }
-  StoreWriterRun writer(dir.file("store.db"), dir.file("said"), "sync", strace);
+  if (const std::string why = without_strace(); !why.empty()) GTEST_SKIP() << why;
+  StoreWriterRun writer(dir.file("store.db"), dir.file("said"), "sync", failing_syncs(40, 60));
 
   ASSERT_TRUE(eventually([&] { return writer.output().errors.contains("UNAVAILABLE"); }, 60s));
   const size_t before = writer.output().acknowledged.size();
   EXPECT_TRUE(eventually([&] { return writer.output().acknowledged.size() > before + 50; }, 60s));
-  // The lock names the process under strace, which ends with it.
-  pid_t pid = 0;
-  std::ifstream(dir.file("store.db.lock")) >> pid;
-  ASSERT_GT(pid, 1);
-  ::kill(pid, SIGKILL);
-  ASSERT_NE(writer.process().wait(20s), -1);
+  kill_holder(dir.file("store.db"), writer.process());
 
   const WriterOutput said = writer.output();
   EXPECT_THAT(said.errors, testing::ElementsAre("UNAVAILABLE"));
   EXPECT_THAT(lost_writes(dir.file("store.db"), said.acknowledged), testing::IsEmpty());
+}
+
+TEST(StoreDisk, AFollowersFailedSyncLeavesTheOldStateWhole) {
+  if (const std::string why = without_strace(); !why.empty()) GTEST_SKIP() << why;
+  // Among the pages of a copy, at its end, and among appends: each takes one sync.
+  for (const int first : {12, 19, 45}) {
+    const TempDir dir;
+    StoreFollowerRun follower(dir.file("store.db"), dir.file("said"), 1,
+                              failing_syncs(first, first + 10));
+
+    ASSERT_TRUE(eventually([&] { return follower.output().errors.contains("UNAVAILABLE"); }, 60s));
+    const size_t before = follower.output().acknowledgements;
+    EXPECT_TRUE(eventually([&] { return follower.output().acknowledgements > before + 50; }, 60s));
+    kill_holder(dir.file("store.db"), follower.process());
+
+    const FollowerOutput said = follower.output();
+    EXPECT_THAT(said.errors, testing::ElementsAre("UNAVAILABLE"));
+    EXPECT_THAT(said.broken, testing::IsEmpty());
+    EXPECT_EQ(fault_of_follower(dir.file("store.db"), said.acknowledged), "") << first;
+  }
+}
+
+TEST(StoreDisk, AFollowersFullDiskLeavesTheOldStateWhole) {
+  if (geteuid() != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  const TempDir dir;
+  const SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "this machine does not let root mount a tmpfs";
+  std::ofstream(disk.file("ballast")) << std::string(1'900'000, 'b');
+  StoreFollowerRun follower(disk.file("store.db"), dir.file("said"), 1);
+
+  ASSERT_TRUE(
+      eventually([&] { return follower.output().errors.contains("RESOURCE_EXHAUSTED"); }, 60s));
+  const size_t before = follower.output().acknowledgements;
+  std::filesystem::remove(disk.file("ballast"));
+  EXPECT_TRUE(eventually([&] { return follower.output().acknowledgements > before + 20; }, 60s));
+  follower.process().kill();
+
+  const FollowerOutput said = follower.output();
+  EXPECT_THAT(said.errors, testing::ElementsAre("RESOURCE_EXHAUSTED"));
+  EXPECT_THAT(said.broken, testing::IsEmpty());
+  std::filesystem::copy(disk.file("store.db"), dir.file("store.db"));
+  std::filesystem::copy(disk.file("store.db-wal"), dir.file("store.db-wal"));
+  EXPECT_EQ(fault_of_follower(dir.file("store.db"), said.acknowledged), "");
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+#include "ha/pair_chaos.h"
+
+#include <fmt/format.h>
+
+namespace holdfast::ha::sim {
+
+using namespace std::chrono_literals;
+
+Swarm Swarm::draw(Rng& rng) {
+  Swarm swarm;
+  for (bool* kind :
+       {&swarm.crashes,      &swarm.machine_crashes, &swarm.empty_disks,  &swarm.pauses,
+        &swarm.pair_cuts,    &swarm.one_way_cuts,    &swarm.isolations,   &swarm.control_cuts,
+        &swarm.client_cuts,  &swarm.witness_losses,  &swarm.witness_cuts, &swarm.clogs,
+        &swarm.loss,         &swarm.duplicates,      &swarm.delays,       &swarm.slow_disks,
+        &swarm.switch_overs, &swarm.compactions,     &swarm.old_schemas,  &swarm.clocks,
+        &swarm.wild_clocks}) {
+    *kind = rng.below(2) == 0;
+  }
+  swarm.pace = 300ms + rng.below(Duration(4s));
+  return swarm;
+}
+
+bool Swarm::is_calm() const {
+  return !loss && !delays && !slow_disks && !clocks && !clogs;
+}
+
+WorldOptions draw_options(const Swarm& swarm, Rng& rng, uint64_t seed) {
+  WorldOptions options{.seed = seed};
+  const uint64_t mode = rng.below(10);
+  options.mode = mode < 6 ? Mode::Witness : mode < 8 ? Mode::Sync : Mode::BestEffort;
+  for (double& rate : options.rate) {
+    const double drawn = static_cast<double>(rng.below(1000)) / 1000;
+    if (swarm.clocks) rate = swarm.wild_clocks ? 0.5 + 1.5 * drawn : 0.85 + 0.4 * drawn;
+  }
+  if (rng.below(3) == 0) options.timing.recovery = 10s;
+  // Impatient clients vote while the active half may still have its lease.
+  if (rng.below(2) == 0) options.client_timeout = 300ms;
+  return options;
+}
+
+void Chaos::set_weather() {
+  Rng& rng = world_.rng();
+  Weather& weather = world_.weather();
+  if (swarm_.loss) weather.loss_percent = rng.below(31);
+  if (swarm_.duplicates) weather.duplicate_percent = rng.below(51);
+  if (swarm_.delays) weather.delay = rng.below(Duration(100ms));
+  if (swarm_.slow_disks) weather.disk_delay = rng.below(Duration(500ms));
+}
+
+Duration Chaos::strike() {
+  struct Kind {
+    bool on;
+    Fault fault;
+  };
+  const Kind kinds[] = {
+      {swarm_.crashes, &Chaos::crash},
+      {swarm_.machine_crashes, &Chaos::machine_crash},
+      {swarm_.empty_disks, &Chaos::empty_disk},
+      {swarm_.pauses, &Chaos::pause},
+      {swarm_.pair_cuts, &Chaos::cut_pair},
+      {swarm_.one_way_cuts, &Chaos::cut_one_way},
+      {swarm_.isolations, &Chaos::isolate},
+      {swarm_.control_cuts, &Chaos::cut_control},
+      {swarm_.client_cuts, &Chaos::cut_client},
+      {swarm_.witness_losses, &Chaos::lose_witness},
+      {swarm_.witness_cuts, &Chaos::cut_witness},
+      {swarm_.clogs, &Chaos::clog},
+      {swarm_.switch_overs, &Chaos::switch_over},
+      {swarm_.compactions, &Chaos::compact},
+  };
+  std::vector<Fault> on;
+  for (const Kind& kind : kinds) {
+    if (kind.on) on.push_back(kind.fault);
+  }
+  Rng& rng = world_.rng();
+  if (!on.empty()) {
+    const Fault fault = on[rng.below(on.size())];
+    const Duration length = 100ms + rng.below(rng.below(2) == 0 ? Duration(1500ms) : Duration(10s));
+    faults_ += 1;
+    (this->*fault)(rng.below(2), length);
+  }
+  return rng.below(2 * swarm_.pace);
+}
+
+void Chaos::crash(size_t node, Duration length) {
+  world_.crash(node, false);
+  world_.after(length, [this, node] {
+    if (swarm_.old_schemas) world_.node(node).schema_max = 1 + world_.rng().below(2) % 2;
+    world_.start(node);
+  });
+}
+
+void Chaos::machine_crash(size_t node, Duration length) {
+  world_.crash(node, true);
+  world_.after(length, [this, node] { world_.start(node); });
+}
+
+void Chaos::empty_disk(size_t node, Duration length) {
+  world_.crash(node, world_.rng().below(2) == 0);
+  world_.after(length, [this, node] {
+    world_.wipe(node);
+    world_.start(node);
+  });
+}
+
+void Chaos::pause(size_t node, Duration length) {
+  world_.pause(node);
+  world_.after(length, [this, node] { world_.resume(node); });
+}
+
+void Chaos::cut(size_t from, size_t to, Duration length) {
+  world_.say(fmt::format("cut from {} to {} for {}", from, to, to_short_string(length)));
+  world_.cut(from, to, true);
+  world_.after(length, [this, from, to] { world_.cut(from, to, false); });
+}
+
+void Chaos::cut_pair(size_t node, Duration length) {
+  cut(node, 1 - node, length);
+  cut(1 - node, node, length);
+}
+
+void Chaos::cut_one_way(size_t node, Duration length) {
+  cut(node, 1 - node, length);
+}
+
+void Chaos::isolate(size_t node, Duration length) {
+  for (size_t place = 0; place < kPlaces; ++place) {
+    if (place == node) continue;
+    cut(node, place, length);
+    cut(place, node, length);
+  }
+}
+
+void Chaos::cut_control(size_t node, Duration length) {
+  for (const size_t place : {1 - node, kWitness}) {
+    cut(node, place, length);
+    // Sometimes it still hears the others, and they do not hear it.
+    if (world_.rng().below(2) == 0) cut(place, node, length);
+  }
+}
+
+void Chaos::cut_client(size_t node, Duration length) {
+  const size_t client = 3 + world_.rng().below(kClients);
+  cut(client, node, length);
+  cut(node, client, length);
+}
+
+void Chaos::lose_witness(size_t /*node*/, Duration length) {
+  world_.say("the witness is gone for " + to_short_string(length));
+  world_.set_witness(false);
+  world_.after(length, [this] { world_.set_witness(true); });
+}
+
+void Chaos::cut_witness(size_t node, Duration length) {
+  if (world_.rng().below(2) == 0) cut(node, kWitness, length);
+  cut(kWitness, node, length);
+}
+
+void Chaos::clog(size_t node, Duration length) {
+  const Duration bounded = std::min(length, Duration(5s));
+  const size_t to = world_.rng().below(3);
+  if (to != node) world_.clog(node, to, world_.now() + bounded);
+}
+
+void Chaos::switch_over(size_t node, Duration /*length*/) {
+  world_.switch_over(node);
+}
+
+void Chaos::compact(size_t node, Duration /*length*/) {
+  world_.compact(node);
+}
+
+}  // namespace holdfast::ha::sim

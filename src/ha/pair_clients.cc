@@ -1,0 +1,101 @@
+// The witness and the clients of the simulated pair.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ha/pair_world.h"
+
+namespace holdfast::ha::sim {
+
+using namespace std::chrono_literals;
+
+void World::ask_witness(Node& node, const AskWitness& ask) {
+  const size_t index = index_of(node);
+  const auto answer = [this, index, life = node.life, id = ask.id](bool accepted) {
+    post(kWitness, index, [this, index, life, id, reply = WitnessAnswer{accepted, record_}] {
+      in_process(index, life, [this, index, id, reply] {
+        Node& mine = nodes_[index];
+        carry(mine, mine.half->on_witness(id, reply, local(index)));
+      });
+    });
+  };
+  if (ask.change) changes_in_flight_ += 1;
+  const Time sent = now_;
+  post(index, kWitness, [this, ask, answer] {
+    if (!witness_up_) return;
+    if (!ask.change) return answer(false);
+    // It answers when it is on its disk, or it crashes and nobody knows.
+    after(50us + rng_.below(2 * weather_.disk_delay), [this, ask, answer] {
+      const bool accepted = may_replace(record_, *ask.change).ok();
+      if (accepted) {
+        record_ = ask.change->record;
+        checks_.on_record(record_, {&nodes_[0].disk, &nodes_[1].disk});
+        say(fmt::format("the record: epoch {}, in sync {}", record_.epoch, record_.in_sync.bits()));
+      }
+      if (witness_up_) answer(accepted);
+    });
+  });
+  // No message is on its way for longer than this.
+  if (ask.change) at(sent + 8s, [this] { changes_in_flight_ -= 1; });
+}
+
+void World::client_turn(size_t index) {
+  Client& client = clients_[index];
+  if (!clients_on_) return after(200ms, [this, index] { client_turn(index); });
+  client.busy = true;
+  client.request = {.client = index,
+                    .id = ++client.last_id,
+                    .is_write = client.writes,
+                    .key = static_cast<uint32_t>(rng_.below(kKeys))};
+  if (client.writes) client.request.value = ++last_value_;
+  client.began = now_;
+  client.at_least = checks_.must_show(client.request.key);
+  const size_t target = client.target;
+  post(
+      3 + index, target,
+      [this, target, request = client.request] {
+        in_process(target, 0,
+                   [this, target, request] { on_request(nodes_[target], request, std::nullopt); });
+      },
+      true);
+  after(options_.client_timeout,
+        [this, index, id = client.last_id] { client_gives_up(index, id); });
+}
+
+void World::reply(Node& node, const Request& request, const Reply& reply) {
+  const size_t index = request.client;
+  post(
+      index_of(node), 3 + index,
+      [this, index, id = request.id, reply] { client_answer(index, id, reply); }, true);
+}
+
+void World::client_answer(size_t index, uint64_t id, const Reply& reply) {
+  Client& client = clients_[index];
+  if (!client.busy || client.last_id != id) return;
+  client.busy = false;
+  const Request& request = client.request;
+  if (reply.kind == Reply::Kind::Done && client.writes) {
+    checks_.on_write_heard(
+        {.head = {.revision = reply.revision}, .key = request.key, .value = request.value});
+    last_ack_ = now_;
+    if (longest_counts_) longest_ = std::max(longest_, now_ - heard_before_);
+    heard_before_ = now_;
+  }
+  if (reply.kind == Reply::Kind::Done && !client.writes) {
+    checks_.on_read(request.key, reply.revision, reply.value, client.at_least);
+  }
+  if (reply.kind != Reply::Kind::Done) client.target = 1 - client.target;
+  const bool again = reply.kind == Reply::Kind::Redirected;
+  const Duration pause = again ? Duration(1ms) : Duration(20ms) + rng_.below(Duration(60ms));
+  after(pause, [this, index] { client_turn(index); });
+}
+
+void World::client_gives_up(size_t index, uint64_t id) {
+  Client& client = clients_[index];
+  if (!client.busy || client.last_id != id) return;
+  client.busy = false;
+  client.target = 1 - client.target;
+  client_turn(index);
+}
+
+}  // namespace holdfast::ha::sim

@@ -1,0 +1,309 @@
+// One controller of the simulated pair: what a service does with a Half, a Shipping and a disk.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/reason.h"
+#include "ha/pair_world.h"
+
+namespace holdfast::ha::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr size_t kMostEntries = 64;
+constexpr Duration kCallTimeout = 1s;
+
+}  // namespace
+
+void World::carry(Node& node, const HalfActions& actions) {
+  for (const HalfAction& action : actions) {
+    if (const auto* ask = std::get_if<AskWitness>(&action)) ask_witness(node, *ask);
+    if (const auto* begin = std::get_if<BeginTenure>(&action)) begin_tenure(node, begin->epoch);
+    if (std::holds_alternative<SendBeat>(action)) beat_now(node);
+    if (std::holds_alternative<Quiesce>(action)) node.quiesce = true;
+  }
+}
+
+void World::submit(Node& node, std::function<void()> apply, std::function<void()> then) {
+  node.work.push_back({.apply = std::move(apply), .then = std::move(then)});
+  run_disk(node);
+}
+
+// The disk works also while the process sleeps.
+void World::run_disk(Node& node) {
+  if (node.disk_busy || node.work.empty()) return;
+  node.disk_busy = true;
+  const size_t index = index_of(node);
+  after(50us + rng_.below(2 * weather_.disk_delay), [this, index, life = node.life] {
+    if (nodes_[index].up && nodes_[index].life == life) disk_done(index);
+  });
+}
+
+void World::disk_done(size_t index) {
+  Node& node = nodes_[index];
+  Node::DiskWork work = std::move(node.work.front());
+  node.work.pop_front();
+  node.disk_busy = false;
+  work.apply();
+  checks_.on_promised(node.me, node.disk.promised);
+  run_disk(node);
+  in_process(index, node.life, std::move(work.then));
+}
+
+void World::begin_tenure(Node& node, Epoch epoch) {
+  const auto done = std::make_shared<bool>(false);
+  const auto apply = [&node, epoch, done] { *done = node.disk.begin_tenure(epoch); };
+  submit(node, apply, [this, &node, epoch, done] {
+    const Time now = local(index_of(node));
+    if (!*done) return carry(node, node.half->abandon(now));
+    node.shipping.restart();
+    carry(node, node.half->on_tenure(epoch, now));
+    say(fmt::format("{} began epoch {}: {}, requires {}, revision {}", to_string(node.me), epoch,
+                    to_string(node.half->protocol().state()),
+                    node.half->protocol().required().bits(), node.disk.head.revision));
+  });
+}
+
+void World::tick(Node& node) {
+  const size_t index = index_of(node);
+  if (local(index) >= node.half->next_deadline()) carry(node, node.half->on_tick(local(index)));
+}
+
+void World::schedule_tick(Node& node) {
+  const size_t index = index_of(node);
+  const Time when = world_time(index, node.half->next_deadline());
+  if (node.tick_at > now_ && node.tick_at <= when) return;
+  node.tick_at = when;
+  at(when, [this, index, when, life = node.life] {
+    in_process(index, life, [this, index, when] {
+      Node& mine = nodes_[index];
+      if (mine.tick_at == when) mine.tick_at = {};
+      tick(mine);
+    });
+  });
+}
+
+void World::beat_now(Node& node) {
+  const size_t index = index_of(node);
+  const size_t other = 1 - index;
+  const Beat beat = node.half->next_beat(local(index), node.disk.facts());
+  post(index, other, [this, other, beat] {
+    in_process(other, 0, [this, other, beat] {
+      Node& peer = nodes_[other];
+      carry(peer, peer.half->on_beat(beat, local(other)));
+      peer.shipping.on_beat(beat, peer.half->describe());
+    });
+  });
+}
+
+void World::beat_regularly(Node& node) {
+  const size_t index = index_of(node);
+  beat_now(node);
+  if (node.half->peer_silence(local(index)) > options_.timing.beat * 3 / 2) knock(node);
+  const Time next = world_time(index, local(index) + options_.timing.beat);
+  at(next, [this, index, life = node.life] {
+    in_process(index, life, [this, index] { beat_regularly(nodes_[index]); });
+  });
+}
+
+// A connection to the peer's port: refused if its machine is there and its process is not.
+void World::knock(Node& node) {
+  const size_t index = index_of(node);
+  const size_t other = 1 - index;
+  const Time tried = local(index);
+  post(index, other, [this, index, other, tried, life = node.life] {
+    if (nodes_[other].up || !nodes_[other].machine_up) return;
+    post(other, index, [this, index, tried, life] {
+      in_process(index, life, [this, index, tried] {
+        Node& mine = nodes_[index];
+        carry(mine, mine.half->on_link_end(LinkEnd::Refused, tried, local(index)));
+      });
+    });
+  });
+}
+
+void World::on_request(Node& node, const Request& request, std::optional<Time> until) {
+  const Time now = local(index_of(node));
+  const Reception reception = node.half->on_client(now);
+  carry(node, reception.actions);
+  switch (reception.kind) {
+    case Reception::Kind::Serve:
+      return serve(node, request);
+    case Reception::Kind::Wait:
+      if (!until) until = now + options_.timing.vote_patience;
+      if (*until <= now) return reply(node, request, {.kind = Reply::Kind::Refused});
+      return node.waiting.push_back({.request = request, .until = *until});
+    case Reception::Kind::Redirect:
+      break;
+  }
+  const bool named = split_reason(reception.why).code == "HF4101" && !reception.active.empty();
+  if (!named) checks_.fail("a client was sent away without a name: " + reception.why.ToString());
+  reply(node, request, {.kind = Reply::Kind::Redirected});
+}
+
+void World::retry_waiting(Node& node) {
+  if (node.waiting.empty()) return;
+  const std::vector<Node::Waiting> waiting = std::exchange(node.waiting, {});
+  for (const Node::Waiting& one : waiting) on_request(node, one.request, one.until);
+}
+
+void World::serve(Node& node, const Request& request) {
+  const Time now = local(index_of(node));
+  if (!request.is_write) {
+    const Write* found = node.disk.latest(request.key);
+    // No more than it needs, so that a read shows whether the lease alone is good enough.
+    Node::Waiter waiter{.request = request, .until = found != nullptr ? found->head.revision : 0};
+    waiter.reply.kind = Reply::Kind::Done;
+    if (found != nullptr) waiter.reply.revision = found->head.revision;
+    if (found != nullptr) waiter.reply.value = found->value;
+    return node.waiters.push_back(waiter);
+  }
+  if (!node.half->may_write(now).ok()) return reply(node, request, {.kind = Reply::Kind::Refused});
+  node.commits += 1;
+  const auto written = std::make_shared<Head>();
+  const auto apply = [&node, request, written] {
+    if (node.disk.commit(request.key, request.value)) *written = node.disk.head;
+  };
+  submit(node, apply, [this, &node, request, written] {
+    node.commits -= 1;
+    if (*written == Head()) return reply(node, request, {.kind = Reply::Kind::Unknown});
+    node.half->on_written(*written);
+    node.waiters.push_back({.request = request,
+                            .until = written->revision,
+                            .reply = {.kind = Reply::Kind::Done, .revision = written->revision}});
+  });
+}
+
+void World::answer_waiters(Node& node) {
+  if (node.waiters.empty()) return;
+  const bool active = node.half->is_active();
+  const Time now = local(index_of(node));
+  std::vector<Node::Waiter> rest;
+  for (Node::Waiter& waiter : node.waiters) {
+    if (!active) {
+      reply(node, waiter.request, {.kind = Reply::Kind::Unknown});
+    } else if (waiter.until > node.half->acknowledged()) {
+      rest.push_back(waiter);
+    } else if (waiter.request.is_write) {
+      checks_.on_ack(node.me, *node.disk.at(waiter.until), record_,
+                     {&nodes_[0].disk, &nodes_[1].disk});
+      reply(node, waiter.request, waiter.reply);
+    } else {
+      const bool may_read = node.half->may_read(now).ok();
+      reply(node, waiter.request, may_read ? waiter.reply : Reply{.kind = Reply::Kind::Refused});
+    }
+  }
+  node.waiters = std::move(rest);
+}
+
+void World::maybe_quiet(Node& node) {
+  if (!node.quiesce || node.commits > 0) return;
+  node.quiesce = false;
+  carry(node, node.half->on_quiet(local(index_of(node))));
+}
+
+void World::ship(Node& node) {
+  if (!node.half->is_active()) return;
+  const size_t index = index_of(node);
+  const size_t other = 1 - index;
+  Replicate message{.epoch = node.half->protocol().epoch(), .life = node.life};
+  message.shipment = node.shipping.next(node.disk.facts());
+  const Shipment& shipment = message.shipment;
+  if (shipment.kind == Shipment::Kind::Nothing) return;
+  if (shipment.kind == Shipment::Kind::Entries) {
+    for (store::Revision r = shipment.after.revision + 1; r <= node.disk.head.revision; ++r) {
+      if (message.writes.size() < kMostEntries) message.writes.push_back(*node.disk.at(r));
+    }
+  }
+  if (shipment.kind == Shipment::Kind::Copy) {
+    message.copy = std::make_shared<const Disk>(node.disk);
+    node.copies += 1;
+    say(fmt::format("{} sends a copy of revision {}", to_string(node.me), node.disk.head.revision));
+  }
+  post(index, other, [this, other, message] {
+    in_process(other, 0, [this, other, message] { on_replicate(nodes_[other], message); });
+  });
+  at(world_time(index, local(index) + kCallTimeout),
+     [this, index, id = shipment.id, life = node.life] {
+       in_process(index, life, [this, index, id] { nodes_[index].shipping.on_failure(id); });
+     });
+}
+
+void World::on_replicate(Node& node, const Replicate& message) {
+  HalfActions actions;
+  const Status status = node.half->on_replicate(message.epoch, local(index_of(node)), actions);
+  carry(node, actions);
+  if (!status.ok()) return answer_replicate(node, message, false);
+  if (message.copy) return take_copy(node, message);
+  const auto result = std::make_shared<Disk::Appended>();
+  const auto apply = [&node, message, result] {
+    *result = node.disk.append(message.epoch, message.writes);
+  };
+  submit(node, apply, [this, &node, message, result] {
+    const bool ok = *result != Disk::Appended::Refused;
+    if (*result == Disk::Appended::Broken) {
+      node.half->on_unfit();
+    } else if (ok) {
+      carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
+    }
+    answer_replicate(node, message, ok, *result == Disk::Appended::Broken);
+  });
+}
+
+// What the copy replaces is put aside first, if it is not part of it.
+void World::take_copy(Node& node, const Replicate& message) {
+  const auto done = std::make_shared<bool>(false);
+  const auto apply = [this, &node, message, done, unfit = node.half->is_unfit()] {
+    const Disk& copy = *message.copy;
+    if (is_too_late(copy.head, message.epoch, node.disk.head)) return;
+    const Disk before = node.disk;
+    *done = node.disk.replace(message.epoch, copy);
+    if (!*done) return;
+    checks_.on_copy(before, copy, false);
+    Comparison stands = compare(before.history(), copy.history());
+    if (unfit) stands = {Relation::Diverged, 0};
+    if (stands.relation == Relation::Same || stands.relation == Relation::Behind) return;
+    std::vector<store::Entry> entries;
+    for (const Write& write : before.log) {
+      store::Change change;
+      change.item.key = fmt::format("/service/{}", write.key);
+      change.item.value = std::to_string(write.value);
+      if (write.head.revision > stands.fork) entries.push_back({write.head, {change}});
+    }
+    if (entries.empty()) return;
+    node.quarantines.push_back(make_quarantine(
+        {.fork = stands.fork, .head = before.head, .winner = message.epoch}, entries));
+  };
+  submit(node, apply, [this, &node, message, done] {
+    if (*done) {
+      carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
+    }
+    answer_replicate(node, message, *done);
+  });
+}
+
+void World::answer_replicate(Node& node, const Replicate& message, bool ok, bool broken) {
+  const size_t index = index_of(node);
+  const size_t other = 1 - index;
+  const ShipmentAnswer answer{.head = node.disk.head, .needs_copy = broken};
+  const std::string store_id = node.disk.store_id;
+  const uint64_t id = message.shipment.id;
+  post(index, other, [this, other, ok, id, answer, store_id, life = message.life] {
+    in_process(other, life, [this, other, ok, id, answer, store_id] {
+      Node& mine = nodes_[other];
+      if (!ok) return mine.shipping.on_failure(id);
+      on_shipment_answer(mine, id, answer, store_id);
+    });
+  });
+}
+
+void World::on_shipment_answer(Node& node, uint64_t id, const ShipmentAnswer& answer,
+                               const std::string& store_id) {
+  if (!node.half->is_active()) return node.shipping.on_failure(id);
+  if (!node.shipping.on_answer(id, answer, node.disk.facts())) return;
+  carry(node, node.half->on_acked(answer.head, store_id, local(index_of(node))));
+}
+
+}  // namespace holdfast::ha::sim
