@@ -4,6 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents
+.PHONY: bench-failover pair-faults
 .PHONY: ledger crash-test sim-cache sim-tunnel soak model-pair fuzz tsan tsan-cache format clean
 
 help: ## this list
@@ -46,6 +47,14 @@ bench-tunnel: build ## a tunnel beside ssh -R, nginx, haproxy and raw TLS; about
 bench-agents: build ## 2,000 agents lose their proxy; memory of an idle tunnel
 	@tools/stage "build benchmark" cmake --build build/release --target agents_bench
 	@build/release/bin/agents_bench
+
+bench-failover: build ## a pair loses its active half, beside etcd; HF_BENCH_ROUNDS (30) each, as root
+	@tools/stage "build benchmark" cmake --build build/release --target failover_bench
+	@build/release/bin/failover_bench
+
+pair-faults: build ## 100 failovers of a pair in a row, then as many random faults; as root
+	@tools/stage "build tests" cmake --build build/release --target e2e_pair_test
+	@HF_PAIR_ROUNDS=$${HF_PAIR_ROUNDS:-100} build/release/bin/e2e_pair_test --gtest_filter='*Many*:*Random*'
 
 ledger: build ## 6 proxies, 60 agents, faults of HF_LEDGER_SECONDS (300) each: what was lost
 	@tools/stage "build ledger" cmake --build build/release --target e2e_ledger_test

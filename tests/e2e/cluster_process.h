@@ -9,6 +9,16 @@
 
 namespace holdfast::test {
 
+// At a controller's unix socket. The first makes the authority and returns its certificates; the
+// second makes the user if there is none of this name, and a certificate for it.
+std::string init_cluster(const std::string& unix_server);
+struct NewUser {
+  std::string name;
+  std::vector<std::string> roles;
+};
+rpc::TlsOptions make_certificate(const std::string& unix_server, const std::string& ca_pem,
+                                 const NewUser& user);
+
 class ClusterProcess : public ControllerProcess {
  public:
   // Serves with TLS when it returns.
@@ -22,8 +32,6 @@ class ClusterProcess : public ControllerProcess {
   rpc::TlsOptions nobody() const;
 
  private:
-  void init();
-
   std::string ca_pem_;
   rpc::TlsOptions admin_;
 };
