@@ -85,7 +85,8 @@ void AuthorityService::note_user(const v1::Resource& user) {
 
 void AuthorityService::update_gate(Kind kind) {
   if (kind == Kind::Role) gate_.set_roles(roles_);
-  if (kind == Kind::User && knows_users_) gate_.set_users(users_);
+  // A half of a pair knows its users with its authority, by a copy of the other half's.
+  if (kind == Kind::User && knows_users_ && authority_) gate_.set_users(users_);
 }
 
 void AuthorityService::take_authority(const v1::CertAuthority& authority) {
@@ -96,6 +97,7 @@ void AuthorityService::take_authority(const v1::CertAuthority& authority) {
     return;
   }
   authority_ = authority;
+  update_gate(Kind::User);
   if (!certificate_ || identity::should_renew(authority, certificate_->issuer_pin)) {
     renew_at_ = clock_.wall_now();
   }

@@ -9,12 +9,15 @@ asio::awaitable<void> FollowService::run() {
   Backoff backoff(options_.backoff, 1);
   while (!stopped_) {
     const Status status = co_await follow();
+    const bool was_in_step = in_step_;
     if (in_step_) backoff.reset();
     in_step_ = false;
     if (stopped_) break;
     log::warn("lost its place in the store, starting again",
               {{"prefix", prefix_}, {"why", status.ToString()}});
     if (handlers_.on_lost) handlers_.on_lost(status);
+    // All of it was replaced: nothing is wrong with the store.
+    if (was_in_step && absl::IsOutOfRange(status)) continue;
     const bool slept = co_await net::pause(backoff.next());
     if (!slept) break;
   }
