@@ -54,9 +54,8 @@ asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
   Result<api::Caller> caller = backend_.admit(presented, verb_of(route.endpoint));
   net::HttpResponse response;
   if (caller.ok()) {
-    const Status passed = backend_.pair ? co_await pass(route, request, *caller) : absl::OkStatus();
-    Result<net::HttpResponse> answer = passed;
-    if (passed.ok()) answer = co_await dispatch(route, request, *std::move(caller));
+    Result<net::HttpResponse> answer =
+        co_await dispatch_if_served(route, request, *std::move(caller));
     response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
     if (backend_.pair) add_pair_headers(*backend_.pair, answer.status(), response);
   } else {
@@ -64,6 +63,13 @@ asio::awaitable<net::HttpResponse> ApiHandler::handle(const Route& route,
   }
   if (!response.stream) response.headers.emplace_back("Cache-Control", "no-store");
   co_return response;
+}
+
+ApiHandler::Answer ApiHandler::dispatch_if_served(const Route& route,
+                                                  const net::HttpRequest& request,
+                                                  api::Caller caller) {
+  if (backend_.pair) CO_TRY_OK(co_await pass(route, request, caller));
+  co_return co_await dispatch(route, request, std::move(caller));
 }
 
 asio::awaitable<Status> ApiHandler::pass(const Route& route, const net::HttpRequest& request,

@@ -23,6 +23,8 @@ class ApiHandler {
   // Whether this half of a pair serves it.
   asio::awaitable<Status> pass(const Route& route, const net::HttpRequest& request,
                                const api::Caller& caller);
+  Answer dispatch_if_served(const Route& route, const net::HttpRequest& request,
+                            api::Caller caller);
   Answer dispatch(const Route& route, const net::HttpRequest& request, api::Caller caller);
   Answer list(const Route& route, const net::HttpRequest& request, api::Caller caller);
   Answer get(const Route& route, const net::HttpRequest& request, api::Caller caller);
