@@ -270,8 +270,10 @@ Status Protocol::switch_over() {
     return coded(absl::StatusCode::kFailedPrecondition, "HF4104", why);
   };
   if (state_ != State::Active) return refuse("this half is not the active one");
-  if (!peer_promised_ || !peer_in_sync() || beginning_)
-    return refuse("the other half is not in sync");
+  // Nothing waits for it in best-effort mode: it is always some writes behind, and catches up now.
+  const bool nearby = acked_ > 0 && head_.revision - acked_ <= kNearby;
+  const bool in_sync = mode_ == Mode::BestEffort ? nearby : peer_in_sync();
+  if (!peer_promised_ || !in_sync || beginning_) return refuse("the other half is not in sync");
   if (with_witness() && wish_ != Wish::None) return refuse("a change is on its way; try again");
   frozen_ = true;
   quiet_ = false;

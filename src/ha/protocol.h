@@ -58,6 +58,8 @@ struct WitnessAnswer {
 
 class Protocol {
  public:
+  // A peer that lacks no more than this is as good as there: the rest follows in a moment.
+  static constexpr store::Revision kNearby = 128;
   struct Config {
     Member me = Member::Primary;
     Mode mode = Mode::Witness;

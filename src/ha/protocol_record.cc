@@ -7,8 +7,6 @@
 namespace holdfast::ha {
 namespace {
 
-// A peer that lacks no more than this is required again: the rest follows in a moment.
-constexpr store::Revision kNearby = 128;
 // In this one the primary is alone. It admits nobody in it, so a primary that has seen no higher
 // one was never followed by anyone.
 constexpr Epoch kFirstEpoch = 1;
