@@ -95,7 +95,7 @@ void Protocol::follow() {
   beginning_.reset();
   wants_claim_ = false;
   hands_over_ = 0;
-  frozen_ = quiet_ = forced_ = false;
+  frozen_ = quiet_ = asked_to_hand_over_ = forced_ = false;
 }
 
 void Protocol::give_way() {
@@ -276,7 +276,7 @@ Status Protocol::switch_over() {
   if (!peer_promised_ || !in_sync || beginning_) return refuse("the other half is not in sync");
   if (with_witness() && wish_ != Wish::None) return refuse("a change is on its way; try again");
   frozen_ = true;
-  quiet_ = false;
+  quiet_ = asked_to_hand_over_ = false;
   return absl::OkStatus();
 }
 
@@ -286,8 +286,7 @@ Actions Protocol::on_quiet() {
 }
 
 void Protocol::thaw() {
-  const bool asked = with_witness() && quiet_ && acked_ >= head_.revision;
-  if (!frozen_ || asked) return;
+  if (!frozen_ || asked_to_hand_over_) return;
   frozen_ = quiet_ = false;
 }
 
@@ -295,7 +294,10 @@ Actions Protocol::try_hand_over() {
   const bool ready = frozen_ && quiet_ && state_ == State::Active && acked_ >= head_.revision;
   if (!ready || wish_ != Wish::None || beginning_) return {};
   const Epoch next = next_epoch(highest(), other(me_));
-  if (with_witness()) return change_record(Wish::HandOver, next, Members::both());
+  if (with_witness()) {
+    asked_to_hand_over_ = true;
+    return change_record(Wish::HandOver, next, Members::both());
+  }
   follow();
   hands_over_ = next;
   return {};

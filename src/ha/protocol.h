@@ -145,8 +145,8 @@ class Protocol {
   friend H AbslHashValue(H h, const Protocol& p) {
     h = H::combine(std::move(h), p.state_, p.epoch_, p.promised_, p.head_.epoch, p.head_.revision,
                    p.record_.epoch, p.record_.in_sync.bits(), p.required_.bits(), p.acked_,
-                   p.settled_, p.raised_at_, p.wish_, p.asked_, p.frozen_, p.hands_over_,
-                   p.peer_promised_);
+                   p.settled_, p.raised_at_, p.wish_, p.asked_, p.frozen_, p.asked_to_hand_over_,
+                   p.hands_over_, p.peer_promised_);
     return p.beginning_ ? H::combine(std::move(h), p.beginning_->epoch) : std::move(h);
   }
 
@@ -208,7 +208,8 @@ class Protocol {
   Epoch hands_over_ = 0;      // to the peer, until it has taken it
   bool frozen_ = false;
   bool quiet_ = false;
-  bool forced_ = false;  // and the witness does not know it yet
+  bool asked_to_hand_over_ = false;  // the witness; what became of it may not be known
+  bool forced_ = false;              // and the witness does not know it yet
   bool first_of_pair_ = false;
   bool misconfigured_ = false;
 };

@@ -87,7 +87,8 @@ Actions Protocol::on_retry() {
   const bool active = state_ == State::Active;
   const bool unknown = record_.epoch == 0 || (active && record_.epoch < epoch_);
   const bool named = !active && record_.active() == me_ && is_member(record_);
-  if (unknown || named || frozen_) return ask(Wish::Read);
+  if (unknown || named || (frozen_ && asked_to_hand_over_)) return ask(Wish::Read);
+  if (frozen_) return try_hand_over();
   return active ? grow_back() : Actions();
 }
 
@@ -167,7 +168,10 @@ Actions Protocol::learn_as_active() {
   if (forced_) {  // whatever was recorded while nobody told us
     return change_record(Wish::Recreate, next_epoch(highest(), me_), Members::of(me_));
   }
-  frozen_ = quiet_ = false;
+  // Another question was on its way when the switchover began.
+  const bool unasked = frozen_ && !asked_to_hand_over_ && record_.epoch <= epoch_;
+  if (unasked) return try_hand_over();
+  frozen_ = quiet_ = asked_to_hand_over_ = false;
   if (record_.epoch <= epoch_) return {};
   if (record_.active() == me_) return begin(record_.epoch, Members::both());  // the answer was lost
   follow();

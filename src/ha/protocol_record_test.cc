@@ -407,5 +407,19 @@ TEST_F(WithWitness, AForcedHalfGivesWayToAHigherEpochThatItHears) {
   EXPECT_EQ(rig_.at(kP).epoch(), 7);
 }
 
+TEST(ProtocolRecord, AnotherQuestionToTheWitnessDoesNotEndASwitchover) {
+  PairRig rig(Mode::Witness);
+  rig.steady();
+  ASSERT_TRUE(rig.at(kP).switch_over().ok());
+
+  rig.retry(kP);
+  EXPECT_TRUE(rig.at(kP).frozen());
+  rig.run(kP, rig.at(kP).doubt());
+  EXPECT_TRUE(rig.at(kP).frozen());
+
+  rig.run(kP, rig.at(kP).on_quiet());
+  EXPECT_EQ(rig.at(kP).state(), State::Passive);
+}
+
 }  // namespace
 }  // namespace holdfast::ha
