@@ -111,9 +111,10 @@ TEST(PairProcesses, APassiveHalfSendsClientsToTheActiveOne) {
   EXPECT_TRUE(answer.head.contains("Holdfast-Epoch: ")) << answer.head;
   EXPECT_TRUE(answer.body.contains("HF4101")) << answer.body;
   EXPECT_EQ(http("GET /healthz").status, 200);
-  const Reply ready = http("GET /readyz");
-  EXPECT_EQ(ready.status, 503);
-  EXPECT_TRUE(ready.body.contains("HF4101")) << ready.body;
+  EXPECT_EQ(http("GET /readyz").status, 503);
+  // Health is told once a second.
+  EXPECT_TRUE(eventually([&] { return http("GET /readyz").body.contains("HF4101"); }, 10s))
+      << http("GET /readyz").body;
 
   EXPECT_TRUE(eventually(
       [&] {
