@@ -252,17 +252,18 @@ TEST_P(PresenceTest, ASilentNodeIsOfflineSinceItsDeadlineAndOnlineWhenItReturns)
 }
 
 TEST_P(PresenceTest, WhoDoesNotHoldTheTaskMarksNobodyUntilItDoes) {
-  bool ours = false;
+  // The service ticks on until it is taken down, after this test's own variables are gone.
+  const auto ours = std::make_shared<bool>(false);
   using Checks = std::optional<std::vector<store::Operation>>;
-  restart(defaults(), {.mark_checks = [&]() -> Checks {
-            return ours ? Checks(std::vector<store::Operation>()) : std::nullopt;
+  restart(defaults(), {.mark_checks = [ours]() -> Checks {
+            return *ours ? Checks(std::vector<store::Operation>()) : std::nullopt;
           }});
   ASSERT_TRUE(announce(agent("e1")).ok());
 
   pass(kTtl);
   EXPECT_FALSE(is_offline("e1"));
 
-  ours = true;
+  *ours = true;
   until([&] { return is_offline("e1"); });
 }
 
