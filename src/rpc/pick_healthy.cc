@@ -205,6 +205,7 @@ Actions PickHealthy::pause(Time now) {
   if (picked_ != 0) out.push_back(pick::Pick{0});
   picked_ = 0;
   if (!unusable_since_) unusable_since_ = now;
+  usable_since_.reset();
   return out;
 }
 

@@ -140,8 +140,9 @@ class PickHealthy {
   std::optional<Time> press_at_;
   std::optional<Time> pressed_at_;  // the last try that did not wait for the backoff
   Duration press_wait_;
-  bool press_is_patient_ = false;  // press_at_ waits for a backup that is connecting
-  std::optional<Time> unusable_since_;
+  bool press_is_patient_ = false;       // press_at_ waits for a backup that is connecting
+  std::optional<Time> unusable_since_;  // the pick; one of the two is set once it has started
+  std::optional<Time> usable_since_;
 };
 
 }  // namespace holdfast::rpc

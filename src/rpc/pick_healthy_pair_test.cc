@@ -221,6 +221,48 @@ TEST(PickHealthyPair, ASilentHalfIsLeftSoonerThanAServerOfItsOwn) {
   EXPECT_EQ(link.dials.back().address, "b:1");
 }
 
+TEST(PickHealthyPair, AHalfThatWasFoundSilentIsNotDialledAgainBecauseTheOtherStillNamesIt) {
+  PairLink link;
+  link.unanswered(link.a);
+  link.until_next_dial();
+  ASSERT_EQ(link.dials.back().address, "b:1");
+
+  const uint64_t b = link.refuse_discovery("a:1");
+
+  EXPECT_EQ(link.last(), b);
+  EXPECT_FALSE(link.has_dropped(b));
+  EXPECT_LT(link.until_next_dial(), Duration(150ms));
+  EXPECT_EQ(link.dials.back().address, "b:1");
+}
+
+// Silent at once, and the other half serves when it is dialled.
+Duration time_to_leave(PairLink& link) {
+  const Time start = link.now;
+  link.unanswered(link.core.picked());
+  link.until_next_dial();
+  const uint64_t id = link.last();
+  link.connect(id);
+  link.take(link.core.on_paired(id, link.now));
+  link.tell(id, kPickFirst);
+  link.serve(id, true);
+  return link.now - start;
+}
+
+TEST(PickHealthyPair, AHalfThatServedForAWhileIsLeftAsSoonAsTheOneBefore) {
+  PairLink link;
+  for (int round = 0; round < 30; ++round) {
+    ASSERT_LT(time_to_leave(link), Duration(450ms)) << round;
+    link.advance(2s);
+  }
+}
+
+TEST(PickHealthyPair, HalvesThatFallSilentAsSoonAsTheyServeAreLeftEverMoreSeldom) {
+  PairLink link;
+  Duration all{0};
+  for (int round = 0; round < 30; ++round) all += time_to_leave(link);
+  EXPECT_GE(all, Duration(30s));
+}
+
 TEST(PickHealthyBeats, ThreeMissedOnesMakeAServerSilentWithNobodyAskingIt) {
   PairLink link({}, kReconnect);
   link.take(link.core.on_beats(link.a, 900ms, link.now));

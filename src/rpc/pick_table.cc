@@ -82,8 +82,10 @@ bool PickHealthy::may_hurry(Time now) {
 // that both do not serve, each sends us to the other: then the press decides, which has jitter.
 void PickHealthy::follow(const Child& child, const std::string& active, Time now, Actions& out) {
   const bool known = std::ranges::find(addresses_, active) != addresses_.end();
-  const bool named =
-      !active.empty() && active != child.address() && (known || shared_.options.follow_strangers);
+  // Who fell silent for us is still named by a half that has not missed it yet.
+  const bool silent = active_->is_silent() && active == active_->address();
+  const bool named = !active.empty() && active != child.address() && !silent &&
+                     (known || shared_.options.follow_strangers);
   const bool is_backup = &child == backup_.get();
   if (is_backup && !named) return;
   if (!is_backup && backup_ && backup_->state() != ChildState::Unhealthy) return;
@@ -123,7 +125,10 @@ void PickHealthy::arm_press(Time now) {
   const PickHealthyOptions& options = shared_.options;
   const bool rested =
       !pressed_at_ || now - *pressed_at_ >= std::max(options.doubted_for, 2 * press_wait_);
-  if (rested) press_wait_ = options.pressed_wait;
+  // A half that served for a while and fell silent is another trouble than the one before.
+  const bool served = usable_since_ && now - *usable_since_ >= options.settled_after;
+  const bool fell = active_->is_paired() && active_->is_silent() && served;
+  if (rested || fell) press_wait_ = options.pressed_wait;
   const Duration patience =
       active_->is_paired() ? options.paired_patience : options.pressed_patience;
   const Duration wait = connecting ? std::max(patience, press_wait_) : press_wait_;
@@ -232,8 +237,10 @@ void PickHealthy::report_pick(Time now, Actions& out) {
   if (usable && unusable_since_) {
     shared_.counts.last_recovery = now - *unusable_since_;
     unusable_since_.reset();
+    usable_since_ = now;
   } else if (!usable && !unusable_since_) {
     unusable_since_ = now;
+    usable_since_.reset();
   }
 }
 
