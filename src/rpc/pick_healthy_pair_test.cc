@@ -235,11 +235,13 @@ TEST(PickHealthyPair, AHalfThatWasFoundSilentIsNotDialledAgainBecauseTheOtherSti
   EXPECT_EQ(link.dials.back().address, "b:1");
 }
 
-// Silent at once, and the other half serves when it is dialled.
-Duration time_to_leave(PairLink& link) {
+// From the moment at which the half that is picked does this, until the other one serves.
+template <typename Trouble>
+Duration time_to_leave(PairLink& link, Trouble&& trouble) {
   const Time start = link.now;
-  link.unanswered(link.core.picked());
-  link.until_next_dial();
+  const size_t before = link.dials.size();
+  trouble(link.core.picked());
+  if (link.dials.size() == before) link.until_next_dial();
   const uint64_t id = link.last();
   link.connect(id);
   link.take(link.core.on_paired(id, link.now));
@@ -248,19 +250,34 @@ Duration time_to_leave(PairLink& link) {
   return link.now - start;
 }
 
-TEST(PickHealthyPair, AHalfThatServedForAWhileIsLeftAsSoonAsTheOneBefore) {
+TEST(PickHealthyPair, AHalfThatAnsweredIsLeftAsSoonAsTheOneBefore) {
   PairLink link;
+  const auto fall_silent = [&](uint64_t id) { link.unanswered(id); };
+  const auto step_down = [&](uint64_t id) { link.not_active(id); };
   for (int round = 0; round < 30; ++round) {
-    ASSERT_LT(time_to_leave(link), Duration(450ms)) << round;
-    link.advance(2s);
+    link.take(link.core.on_answered(link.core.picked(), link.now));
+    ASSERT_LT(time_to_leave(link, fall_silent), Duration(450ms)) << round;
+    link.take(link.core.on_answered(link.core.picked(), link.now));
+    ASSERT_EQ(time_to_leave(link, step_down), Duration(0)) << round;
   }
 }
 
-TEST(PickHealthyPair, HalvesThatFallSilentAsSoonAsTheyServeAreLeftEverMoreSeldom) {
+TEST(PickHealthyPair, HalvesThatFallSilentBeforeTheyAnswerAreLeftEverMoreSeldom) {
   PairLink link;
   Duration all{0};
-  for (int round = 0; round < 30; ++round) all += time_to_leave(link);
+  for (int round = 0; round < 30; ++round) {
+    all += time_to_leave(link, [&](uint64_t id) { link.unanswered(id); });
+  }
   EXPECT_GE(all, Duration(30s));
+}
+
+TEST(PickHealthyPair, OnlyTheFirstAnswerIsNews) {
+  PairLink link;
+  ASSERT_TRUE(link.core.would_be_news(link.a));
+  link.take(link.core.on_answered(link.a, link.now));
+  EXPECT_FALSE(link.core.would_be_news(link.a));
+  link.unavailable(link.a);
+  EXPECT_TRUE(link.core.would_be_news(link.a));
 }
 
 TEST(PickHealthyBeats, ThreeMissedOnesMakeAServerSilentWithNobodyAskingIt) {
