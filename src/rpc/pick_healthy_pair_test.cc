@@ -235,6 +235,27 @@ TEST(PickHealthyPair, AHalfThatWasFoundSilentIsNotDialledAgainBecauseTheOtherSti
   EXPECT_EQ(link.dials.back().address, "b:1");
 }
 
+TEST(PickHealthyPair, AHalfThatLetsCallsWaitUntilItServesIsNotDoubtedAfterwards) {
+  PairLink link;
+  link.unanswered(link.a);
+  link.until_next_dial();
+  const uint64_t b = link.last();
+  link.connect(b);
+  link.take(link.core.on_paired(b, link.now));
+  link.tell(b, kPickFirst);
+  link.serve(b, false);
+  ASSERT_EQ(link.core.picked(), b) << "better than one that is silent";
+  link.advance(300ms);
+  link.unanswered(b);
+  ASSERT_TRUE(link.core.is_doubted(b));
+
+  link.serve(b, true);
+
+  EXPECT_FALSE(link.core.is_doubted(b));
+  EXPECT_EQ(link.core.children(), 1u);
+  EXPECT_EQ(link.until_next_dial(1min), Duration::max());
+}
+
 // From the moment at which the half that is picked does this, until the other one serves.
 template <typename Trouble>
 Duration time_to_leave(PairLink& link, Trouble&& trouble) {
