@@ -42,7 +42,8 @@ Status FailoverPair::write() {
 void FailoverPair::settle() {
   world_.mend();
   HF_CHECK(world_.becomes_whole(), "the pair is whole again: " + world_.describe());
-  writer_.expect_steady(100);
+  // Longer than a second: a connection that lived for less counts as a dial that failed.
+  writer_.expect_steady(300);
 }
 
 Gaps FailoverPair::kill_active(int rounds) {

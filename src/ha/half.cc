@@ -12,7 +12,7 @@ namespace {
 
 // Beats to hear before a lease counts again, after a tick that was late.
 constexpr int kTrustedBeats = 3;
-// A tick is late if it comes so many beats after its time.
+// A tick is late if it comes so many beats after its time; so is the peer.
 constexpr int kLateBeats = 2;
 // Own beats whose echo may still come: more than fit into any lease.
 constexpr size_t kMaxSent = 256;
@@ -45,6 +45,10 @@ HalfActions Half::start(Time now) {
 // Deadlines are never more than a beat after the tick before.
 bool Half::is_late(Time now) const {
   return now - last_tick_ > (1 + kLateBeats) * options_.timing.beat;
+}
+
+bool Half::peer_is_late(Time now) const {
+  return peer_silence(now) > (1 + kLateBeats) * options_.timing.beat;
 }
 
 // The process was stopped, or its machine was: nobody was silent, we were not listening.
@@ -190,8 +194,12 @@ Reception Half::on_client(Time now) {
   }
   reception.why = not_active(now);
   const Reason reason = split_reason(reception.why);
-  reception.kind = reason.code == "HF4105" ? Reception::Kind::Wait : Reception::Kind::Redirect;
-  if (reason.code == "HF4101") reception.active = peer_->address;
+  // Whoever comes while the active half's beats stay away was there before, and in vain: either it
+  // is heard again, or this half takes over.
+  const bool named = reason.code == "HF4101";
+  const bool decides = reason.code == "HF4105" || (named && peer_is_late(now));
+  reception.kind = decides ? Reception::Kind::Wait : Reception::Kind::Redirect;
+  if (named) reception.active = peer_->address;
   if (reception.kind == Reception::Kind::Wait) voted_ = now;
   return reception;
 }

@@ -105,7 +105,8 @@ class Half {
   HalfActions on_beat(const Beat& beat, Time now);
   // `tried`: when the connection was begun. What was heard since then is newer than this.
   HalfActions on_link_end(LinkEnd end, Time tried, Time now);
-  // Every entry point asks this first. A vote if the peer is dead.
+  // Every entry point asks this first. A vote if the peer is dead, or turns out to be: nobody is
+  // sent to an active half whose beats stay away.
   Reception on_client(Time now);
   // At next_deadline(), or earlier. One that comes later than two beats does not trust what it has
   // not heard: silence starts anew, the lease is over until three beats were heard again.
@@ -169,6 +170,7 @@ class Half {
   static constexpr size_t kFormerProcesses = 8;
 
   bool is_late(Time now) const;
+  bool peer_is_late(Time now) const;
   void wake(Time now);
   // What the protocol wants, with a SendBeat if the peer should know what it did.
   HalfActions carry(Actions actions, const PeerFacts& before, Time now);

@@ -34,7 +34,7 @@ TEST_F(HalfOfBackup, SilenceOfTakeAndSkewAndAClientMakeItClaim) {
   follow();
   const int asks = asks_;
   pass(1099ms);
-  EXPECT_EQ(half_->on_client(now_).kind, Kind::Redirect);
+  EXPECT_TRUE(half_->peer_alive(now_));
   pass(1ms);
   EXPECT_EQ(asks_, asks) << "nobody asked anything of it";
   Reception reception = half_->on_client(now_);
@@ -90,6 +90,33 @@ TEST_F(HalfOfBackup, AVoteThatCameTooEarlyIsNotForgotten) {
   EXPECT_EQ(half_->on_client(now_).kind, Kind::Wait) << "the peer may still be heard";
   pass(1200ms);
   ASSERT_TRUE(asked_ && asked_->change) << "nobody has to ask twice";
+}
+
+TEST_F(HalfOfBackup, NobodyIsSentToAnActiveHalfWhoseBeatsStayAway) {
+  follow();
+  const int asks = asks_;
+  pass(300ms);
+  EXPECT_EQ(half_->on_client(now_).kind, Kind::Redirect) << "beats may be a little late";
+  pass(1ms);
+  const Reception reception = half_->on_client(now_);
+  EXPECT_EQ(reception.kind, Kind::Wait);
+  EXPECT_EQ(code(reception.why), "HF4101") << "what is said if nothing changes";
+  EXPECT_EQ(reception.active, "primary:7443");
+  pass(1099ms - 301ms);
+  EXPECT_EQ(asks_, asks) << "too early to take over";
+  pass(1ms);
+  ASSERT_TRUE(asked_ && asked_->change) << "nobody has to ask twice";
+  answer();
+  begin();
+  EXPECT_EQ(half_->on_client(now_).kind, Kind::Serve);
+}
+
+TEST_F(HalfOfBackup, WhoWaitsIsSentToAnActiveHalfThatIsHeardAgain) {
+  follow();
+  pass(500ms);
+  ASSERT_EQ(half_->on_client(now_).kind, Kind::Wait);
+  hear();
+  EXPECT_EQ(half_->on_client(now_).kind, Kind::Redirect);
 }
 
 TEST_F(HalfOfBackup, AWitnessThatFailsAtOnceIsNotStormed) {

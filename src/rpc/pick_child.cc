@@ -148,7 +148,8 @@ void Child::unanswered(Time now, Actions& out) {
   } else if (silent_) {
     doubt();
   } else if (health_ == Health::Failing) {
-    answered_unavailable(now);  // it says so itself
+    answered_unavailable(now);   // it says so itself
+    aside_ = aside_ || paired_;  // until it says otherwise
   } else if (!silent_at_ && shared_.options.ask_server) {
     silent_at_ = now + probe_timeout();
     if (!probing_) probe_at_ = now;

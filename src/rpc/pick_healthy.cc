@@ -69,6 +69,11 @@ bool PickHealthy::is_doubted(uint64_t connection) const {
   return child != nullptr && child->is_doubted();
 }
 
+bool PickHealthy::would_be_news(uint64_t connection) const {
+  const Child* child = find(connection);
+  return child != nullptr && (child->is_doubted() || (child == active_.get() && !proven_));
+}
+
 bool PickHealthy::is_silent(uint64_t connection) const {
   const Child* child = find(connection);
   return child != nullptr && child->is_silent();
@@ -150,7 +155,10 @@ Actions PickHealthy::on_refused(uint64_t connection, Time now) {
 }
 
 Actions PickHealthy::on_answered(uint64_t connection, Time now) {
-  return change(connection, now, [&](Child& child, Actions&) { child.alive(); });
+  return change(connection, now, [&](Child& child, Actions&) {
+    child.alive();
+    proven_ = proven_ || &child == active_.get();
+  });
 }
 
 Actions PickHealthy::on_not_active(uint64_t connection, const std::string& active, Time now) {
@@ -205,6 +213,7 @@ Actions PickHealthy::pause(Time now) {
   if (picked_ != 0) out.push_back(pick::Pick{0});
   picked_ = 0;
   if (!unusable_since_) unusable_since_ = now;
+  proven_ = false;
   return out;
 }
 

@@ -77,8 +77,9 @@ class PickHealthy {
   uint64_t picked() const { return picked_; }
   size_t children() const { return (active_ ? 1 : 0) + (backup_ ? 1 : 0); }
   bool has_child(uint64_t connection) const;
-  // Whether an answer on it would be news.
   bool is_doubted(uint64_t connection) const;
+  // Whether on_answered() would say anything new.
+  bool would_be_news(uint64_t connection) const;
   // Older ones are not asked for again.
   uint64_t oldest_credentials() const { return active_ ? active_->credentials() : credentials_; }
   // Whether its server was found to answer nothing.
@@ -142,6 +143,7 @@ class PickHealthy {
   Duration press_wait_;
   bool press_is_patient_ = false;  // press_at_ waits for a backup that is connecting
   std::optional<Time> unusable_since_;
+  bool proven_ = false;  // the active has answered a call since it became Ready
 };
 
 }  // namespace holdfast::rpc

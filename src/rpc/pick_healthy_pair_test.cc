@@ -221,6 +221,86 @@ TEST(PickHealthyPair, ASilentHalfIsLeftSoonerThanAServerOfItsOwn) {
   EXPECT_EQ(link.dials.back().address, "b:1");
 }
 
+TEST(PickHealthyPair, AHalfThatWasFoundSilentIsNotDialledAgainBecauseTheOtherStillNamesIt) {
+  PairLink link;
+  link.unanswered(link.a);
+  link.until_next_dial();
+  ASSERT_EQ(link.dials.back().address, "b:1");
+
+  const uint64_t b = link.refuse_discovery("a:1");
+
+  EXPECT_EQ(link.last(), b);
+  EXPECT_FALSE(link.has_dropped(b));
+  EXPECT_LT(link.until_next_dial(), Duration(150ms));
+  EXPECT_EQ(link.dials.back().address, "b:1");
+}
+
+TEST(PickHealthyPair, AHalfThatLetsCallsWaitUntilItServesIsNotDoubtedAfterwards) {
+  PairLink link;
+  link.unanswered(link.a);
+  link.until_next_dial();
+  const uint64_t b = link.last();
+  link.connect(b);
+  link.take(link.core.on_paired(b, link.now));
+  link.tell(b, kPickFirst);
+  link.serve(b, false);
+  ASSERT_EQ(link.core.picked(), b) << "better than one that is silent";
+  link.advance(300ms);
+  link.unanswered(b);
+  ASSERT_TRUE(link.core.is_doubted(b));
+
+  link.serve(b, true);
+
+  EXPECT_FALSE(link.core.is_doubted(b));
+  EXPECT_EQ(link.core.children(), 1u);
+  EXPECT_EQ(link.until_next_dial(1min), Duration::max());
+}
+
+// From the moment at which the half that is picked does this, until the other one serves.
+template <typename Trouble>
+Duration time_to_leave(PairLink& link, Trouble&& trouble) {
+  const Time start = link.now;
+  const size_t before = link.dials.size();
+  trouble(link.core.picked());
+  if (link.dials.size() == before) link.until_next_dial();
+  const uint64_t id = link.last();
+  link.connect(id);
+  link.take(link.core.on_paired(id, link.now));
+  link.tell(id, kPickFirst);
+  link.serve(id, true);
+  return link.now - start;
+}
+
+TEST(PickHealthyPair, AHalfThatAnsweredIsLeftAsSoonAsTheOneBefore) {
+  PairLink link;
+  const auto fall_silent = [&](uint64_t id) { link.unanswered(id); };
+  const auto step_down = [&](uint64_t id) { link.not_active(id); };
+  for (int round = 0; round < 30; ++round) {
+    link.take(link.core.on_answered(link.core.picked(), link.now));
+    ASSERT_LT(time_to_leave(link, fall_silent), Duration(450ms)) << round;
+    link.take(link.core.on_answered(link.core.picked(), link.now));
+    ASSERT_EQ(time_to_leave(link, step_down), Duration(0)) << round;
+  }
+}
+
+TEST(PickHealthyPair, HalvesThatFallSilentBeforeTheyAnswerAreLeftEverMoreSeldom) {
+  PairLink link;
+  Duration all{0};
+  for (int round = 0; round < 30; ++round) {
+    all += time_to_leave(link, [&](uint64_t id) { link.unanswered(id); });
+  }
+  EXPECT_GE(all, Duration(30s));
+}
+
+TEST(PickHealthyPair, OnlyTheFirstAnswerIsNews) {
+  PairLink link;
+  ASSERT_TRUE(link.core.would_be_news(link.a));
+  link.take(link.core.on_answered(link.a, link.now));
+  EXPECT_FALSE(link.core.would_be_news(link.a));
+  link.unavailable(link.a);
+  EXPECT_TRUE(link.core.would_be_news(link.a));
+}
+
 TEST(PickHealthyBeats, ThreeMissedOnesMakeAServerSilentWithNobodyAskingIt) {
   PairLink link({}, kReconnect);
   link.take(link.core.on_beats(link.a, 900ms, link.now));

@@ -82,8 +82,10 @@ bool PickHealthy::may_hurry(Time now) {
 // that both do not serve, each sends us to the other: then the press decides, which has jitter.
 void PickHealthy::follow(const Child& child, const std::string& active, Time now, Actions& out) {
   const bool known = std::ranges::find(addresses_, active) != addresses_.end();
-  const bool named =
-      !active.empty() && active != child.address() && (known || shared_.options.follow_strangers);
+  // Who fell silent for us is still named by a half that has not missed it yet.
+  const bool silent = active_->is_silent() && active == active_->address();
+  const bool named = !active.empty() && active != child.address() && !silent &&
+                     (known || shared_.options.follow_strangers);
   const bool is_backup = &child == backup_.get();
   if (is_backup && !named) return;
   if (!is_backup && backup_ && backup_->state() != ChildState::Unhealthy) return;
@@ -93,11 +95,12 @@ void PickHealthy::follow(const Child& child, const std::string& active, Time now
   make_backup(now, out);
 }
 
-// The first is immediate; those that follow it closely are ever further apart.
+// The first is immediate; those that follow it closely are ever further apart, unless what they led
+// to did answer calls.
 bool PickHealthy::may_follow(Time now) {
   const PickHealthyOptions& options = shared_.options;
-  const bool rested =
-      !followed_at_ || now - *followed_at_ >= std::max(options.doubted_for, 2 * follow_gap_);
+  const bool rested = proven_ || !followed_at_ ||
+                      now - *followed_at_ >= std::max(options.doubted_for, 2 * follow_gap_);
   if (!rested && now - *followed_at_ < follow_gap_) return false;
   follow_gap_ = rested ? options.pressed_wait : std::min(follow_gap_ * 2, options.max_backoff);
   followed_at_ = now;
@@ -123,7 +126,9 @@ void PickHealthy::arm_press(Time now) {
   const PickHealthyOptions& options = shared_.options;
   const bool rested =
       !pressed_at_ || now - *pressed_at_ >= std::max(options.doubted_for, 2 * press_wait_);
-  if (rested) press_wait_ = options.pressed_wait;
+  // A half that answered calls and fell silent is another trouble than the one before.
+  const bool fell = active_->is_paired() && active_->is_silent() && proven_;
+  if (rested || fell) press_wait_ = options.pressed_wait;
   const Duration patience =
       active_->is_paired() ? options.paired_patience : options.pressed_patience;
   const Duration wait = connecting ? std::max(patience, press_wait_) : press_wait_;
@@ -174,6 +179,7 @@ void PickHealthy::drop_backup(Actions& out) {
 void PickHealthy::take_over(Time now, Actions& out) {
   const bool ready = backup_->state() == ChildState::Ready;
   std::swap(active_, backup_);
+  proven_ = false;
   drop_backup(out);
   shared_.counts.swaps += 1;
   active_->accept_as_it_is();
@@ -229,6 +235,7 @@ void PickHealthy::report_pick(Time now, Actions& out) {
   picked_ = best;
   const Child* child = find(best);
   const bool usable = child != nullptr && child->state() == ChildState::Ready;
+  if (!usable) proven_ = false;
   if (usable && unusable_since_) {
     shared_.counts.last_recovery = now - *unusable_since_;
     unusable_since_.reset();

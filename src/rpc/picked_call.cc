@@ -145,7 +145,7 @@ void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::
     carry_out(core_.on_unavailable(id, now));
   } else if (complaint == Complaint::Refused) {
     carry_out(core_.on_refused(id, now));
-  } else if (core_.is_doubted(id)) {
+  } else if (core_.would_be_news(id)) {
     carry_out(core_.on_answered(id, now));
   }
   if (failed) ended.connection.reset();  // unpinned
