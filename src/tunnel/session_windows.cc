@@ -10,11 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // A window within two round trips: the peer stood still for want of it. If it took longer, a larger
-// one would only fill buffers on the way, and everybody else would wait behind them. Nobody minds a
-// millisecond of that, and where round trips are shorter, each WINDOW that is waited for costs
-// more.
+// one would only fill buffers on the way, and everybody else would wait behind them.
 constexpr int kFastRoundTrips = 2;
-constexpr Duration kFast = 1ms;
 // A window in so long, or so many round trips: the stream has slowed down.
 constexpr Duration kSlow = 2s;
 constexpr int kSlowRoundTrips = 40;
@@ -68,8 +65,7 @@ uint32_t ReceiveWindows::consume(Stream& stream, uint32_t bytes, Time now, Durat
 void ReceiveWindows::measure(Stream& stream, Time now, Duration round_trip) {
   const Duration took = now - stream.measured_since;
   const bool keeps_pace = stream.least_held <= stream.window / 4;
-  if (round_trip > Duration::zero() && took <= std::max(kFast, kFastRoundTrips * round_trip) &&
-      keeps_pace) {
+  if (round_trip > Duration::zero() && took <= kFastRoundTrips * round_trip && keeps_pace) {
     grow(stream);
   } else if (took > std::max(kSlow, kSlowRoundTrips * round_trip)) {
     shrink(stream);

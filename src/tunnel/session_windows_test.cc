@@ -69,20 +69,6 @@ TEST(SessionWindows, ThePeerIsToldWhenHalfAWindowWasConsumed) {
   EXPECT_EQ(stream.may_come, kInitial / 2);
 }
 
-TEST(SessionWindows, AWindowThatLastsLessThanAMillisecondGrowsHoweverNearThePeer) {
-  for (const auto& [took, expected] :
-       {std::pair(Duration(1ms), 2 * kInitial), std::pair(Duration(1001us), kInitial)}) {
-    ReceiveWindows windows(kOptions);
-    Stream stream;
-    windows.start(stream, 1, Time(0s));
-    ASSERT_TRUE(windows.receive(stream, kInitial));
-
-    windows.consume(stream, kInitial, Time(took), 50us);
-
-    EXPECT_EQ(stream.window, expected) << took.count();
-  }
-}
-
 TEST(SessionWindows, NothingBeyondTheWindowIsTaken) {
   ReceiveWindows windows(kOptions);
   Stream stream;

@@ -162,9 +162,11 @@ TEST_F(TunnelLedger, AKilledProxyCostsItsOwnConnectionsOnly) {
   report(fmt::format("kill -9, redundant again in {}", to_short_string(redundant)), during);
   report("kill -9, afterwards", after);
   EXPECT_TRUE(again);
-  // Those that ran through it, about a sixth of thirty.
-  EXPECT_GT(during.lost + after.lost, 0);
-  EXPECT_LT(during.lost + after.lost, 15);
+  // Those that ran through it: a sixth of thirty came in at it, and as many were handed to it by
+  // the proxies they came in at; ten, give or take. Once it is gone it costs no more.
+  EXPECT_GT(during.lost, 0);
+  EXPECT_LT(during.lost, 22);
+  EXPECT_EQ(after.lost, 0);
   EXPECT_EQ(during.unreachable + after.unreachable, 0);
   EXPECT_EQ(during.bytes_doubled + after.bytes_doubled, 0);
   EXPECT_EQ(app.doubled(), 0);
