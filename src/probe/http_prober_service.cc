@@ -13,15 +13,25 @@ using Next = HttpCheck::Next;
 
 constexpr size_t kReadBytes = 4 * 1024;
 
-// Reads until the head is there, or until the whole answer is.
-asio::awaitable<Status> read_http1(Connection& connection, Http1Answer& answer, bool whole) {
+asio::awaitable<Status> read_head(Connection& connection, Http1Answer& answer) {
   std::array<char, kReadBytes> some;
-  while (!(whole ? answer.done() : answer.head_done())) {
+  while (!answer.head_done()) {
+    CO_TRY(const size_t count, co_await connection.read(some));
+    answer.put({some.data(), count});
+    if (count == 0) co_return not_the_protocol("the connection was closed without an answer");
+    if (answer.bad() && !answer.head_done()) co_return not_the_protocol("no HTTP answer");
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Status> read_body(Connection& connection, Http1Answer& answer) {
+  std::array<char, kReadBytes> some;
+  while (!answer.done()) {
+    if (answer.bad()) co_return not_the_protocol("its chunks are wrong");
     CO_TRY(const size_t count, co_await connection.read(some));
     answer.put({some.data(), count});
     if (count == 0) answer.end();
-    if (answer.bad() && count == 0) co_return not_the_protocol("the connection was closed");
-    if (answer.bad()) co_return not_the_protocol("what came is not HTTP");
+    if (count == 0 && answer.bad()) co_return not_the_protocol("the connection was closed");
   }
   co_return absl::OkStatus();
 }
@@ -30,14 +40,14 @@ asio::awaitable<Next> ask_http1(Connection& connection, HttpCheck& check,
                                 const std::string& request) {
   Http1Answer answer;
   Status went = co_await connection.write(request);
-  if (went.ok()) went = co_await read_http1(connection, answer, false);
+  if (went.ok()) went = co_await read_head(connection, answer);
   if (!went.ok()) {
     check.on_failure(went);
     co_return Next::Over;
   }
   const Next next = check.on_head(answer.status(), answer.location());
   if (next != Next::ReadBody) co_return next;
-  went = co_await read_http1(connection, answer, true);
+  went = co_await read_body(connection, answer);
   if (!went.ok()) check.on_body_cut(went);
   co_return Next::Over;
 }
