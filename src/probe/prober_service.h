@@ -12,6 +12,8 @@
 
 namespace holdfast::probe {
 
+namespace asio = boost::asio;
+
 struct ProberOptions {
   std::string address = "127.0.0.1";  // where probes without a host go: the pod's IP
   std::string user_agent = "kube-probe/1.0";
