@@ -20,6 +20,8 @@ struct ProberOptions {
   std::string hook_user_agent = "kube-lifecycle/1.0";
   // Local address of every connection, for redirections that exempt it; empty: the kernel's choice.
   std::string source{};
+  // A hook has no time-out but the patience of who asks for it; this bounds it all the same.
+  Duration hook_timeout = std::chrono::hours(1);
   size_t max_running = 4096;  // beyond it a probe fails at once and says so
 };
 
@@ -28,7 +30,7 @@ struct ProberStats {
   uint64_t healthy = 0;
   uint64_t failed = 0;
   uint64_t errors = 0;
-  uint64_t cancelled = 0;
+  uint64_t cancelled = 0;  // healthy, failed, errors and cancelled tell all ends apart
   uint64_t refused_full = 0;
   size_t running = 0;
 };
