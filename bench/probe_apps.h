@@ -1,0 +1,47 @@
+// Applications that are probed under TLS and by gRPC, each on threads of its own. The one for HTTP
+// and TCP is tests/e2e/probe_app.h.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "base/clock.h"
+#include "metrics/metrics.h"
+#include "net/http_server.h"
+
+namespace holdfast::bench {
+
+// HTTPS with a certificate that nobody signed; answers everything with 200.
+class TlsApp {
+ public:
+  TlsApp();
+  ~TlsApp();
+  uint16_t port() const { return port_; }
+
+ private:
+  SystemClock clock_;
+  metrics::Registry metrics_{{}};
+  boost::asio::io_context loop_{1};
+  net::HttpServer server_;
+  uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+// gRPC's own health service, which says SERVING.
+class GrpcApp {
+ public:
+  GrpcApp();
+  ~GrpcApp();
+  uint16_t port() const { return static_cast<uint16_t>(port_); }
+
+ private:
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace holdfast::bench
