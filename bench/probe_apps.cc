@@ -40,6 +40,7 @@ GrpcApp::GrpcApp() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+  builder.RegisterCallbackGenericService(&others_);
   server_ = builder.BuildAndStart();
   HF_CHECK(server_ != nullptr && port_ != 0, "a gRPC server");
 }

@@ -2,6 +2,7 @@
 // and TCP is tests/e2e/probe_app.h.
 #pragma once
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 
 #include <boost/asio/io_context.hpp>
@@ -40,6 +41,7 @@ class GrpcApp {
   uint16_t port() const { return static_cast<uint16_t>(port_); }
 
  private:
+  grpc::CallbackGenericService others_;  // a server has one of its own, or it does not start
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
