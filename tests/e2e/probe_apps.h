@@ -1,5 +1,5 @@
 // Applications that are probed under TLS and by gRPC, each on threads of its own. The one for HTTP
-// and TCP is tests/e2e/probe_app.h.
+// and TCP is probe_app.h.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -9,13 +9,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "base/clock.h"
 #include "metrics/metrics.h"
 #include "net/http_server.h"
 
-namespace holdfast::bench {
+namespace holdfast::test {
 
 // HTTPS with a certificate that nobody signed; answers everything with 200.
 class TlsApp {
@@ -39,6 +40,8 @@ class GrpcApp {
   GrpcApp();
   ~GrpcApp();
   uint16_t port() const { return static_cast<uint16_t>(port_); }
+  // Of a service; what was never set is unknown, and the server itself is SERVING.
+  void set_serving(const std::string& service, bool serving);
 
  private:
   grpc::CallbackGenericService others_;  // a server has one of its own, or it does not start
@@ -46,4 +49,4 @@ class GrpcApp {
   std::unique_ptr<grpc::Server> server_;
 };
 
-}  // namespace holdfast::bench
+}  // namespace holdfast::test

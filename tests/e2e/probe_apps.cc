@@ -1,4 +1,4 @@
-#include "probe_apps.h"
+#include "e2e/probe_apps.h"
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "support/test_certificate.h"
 
-namespace holdfast::bench {
+namespace holdfast::test {
 namespace {
 
 namespace asio = boost::asio;
@@ -22,7 +22,7 @@ asio::awaitable<net::HttpResponse> answer(const net::HttpRequest& /*request*/) {
 }  // namespace
 
 TlsApp::TlsApp() : server_(loop_.get_executor(), clock_, metrics_, {}) {
-  const test::TestCertificate own = test::make_test_certificate("app");
+  const TestCertificate own = make_test_certificate("app");
   HF_CHECK(server_.set_tls(own.certificate_pem, own.private_key_pem).ok(), "a certificate");
   const Result<std::string> address =
       server_.listen({.address = "127.0.0.1:0", .tls = true}, answer);
@@ -45,8 +45,12 @@ GrpcApp::GrpcApp() {
   HF_CHECK(server_ != nullptr && port_ != 0, "a gRPC server");
 }
 
+void GrpcApp::set_serving(const std::string& service, bool serving) {
+  server_->GetHealthCheckService()->SetServingStatus(service, serving);
+}
+
 GrpcApp::~GrpcApp() {
   server_->Shutdown();
 }
 
-}  // namespace holdfast::bench
+}  // namespace holdfast::test
