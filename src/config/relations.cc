@@ -36,6 +36,9 @@ class Relations {
         break;
       case Role::Witness:
         break;
+      case Role::Probe:
+        check_probe();
+        break;
     }
     return std::move(problems_);
   }
@@ -81,6 +84,13 @@ class Relations {
     const AgentSection& agent = loaded_.config.agent;
     unique_before_equals(agent.services, "agent.services");
     unique_before_equals(agent.labels, "agent.labels");
+  }
+
+  void check_probe() {
+    const ProbeSection& probe = loaded_.config.probe;
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    claim(taken, probe.listen, "probe.listen");
+    claim(taken, probe.health_listen, "probe.health_listen");
   }
 
   void unique_before_equals(const std::vector<std::string>& pairs, string_view key) {
