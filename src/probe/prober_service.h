@@ -13,7 +13,7 @@
 namespace holdfast::probe {
 
 struct ProberOptions {
-  std::string address = "127.0.0.1";       // where probes without a host go: the pod's IP
+  std::string address = "127.0.0.1";  // where probes without a host go: the pod's IP
   std::string user_agent = "kube-probe/1.0";
   std::string hook_user_agent = "kube-lifecycle/1.0";
   // Local address of every connection, for redirections that exempt it; empty: the kernel's choice.
