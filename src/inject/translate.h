@@ -29,8 +29,8 @@ struct Translation {
   std::vector<std::string> warnings;  // one sentence each
 };
 
-// document: a Pod, a workload with a pod template, or a List of such; anything else comes back as it
-// is. kInvalidArgument with HF71xx: a real conflict, or a document that is no Kubernetes object.
+// document: a Pod, a workload with a pod template, or a List of such; anything else comes back as
+// it is. kInvalidArgument with HF71xx: a real conflict, or a document that is no Kubernetes object.
 Result<Translation> translate(const boost::json::value& document, const InjectOptions& options);
 
 // Takes away what translate() did: undo(translate(x)) is x.
