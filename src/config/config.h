@@ -17,7 +17,7 @@ enum class LogFormat : uint8_t { Auto, Json, Logfmt };
 enum class StoreType : uint8_t { Sqlite, Etcd, Memory };
 
 // What a daemon runs as.
-enum class Role : uint8_t { Controller, Proxy, Agent, Witness };
+enum class Role : uint8_t { Controller, Proxy, Agent, Witness, Injector };
 
 struct LogConfig {
   std::string level;  // a word that log::parse_level() takes
@@ -152,6 +152,25 @@ struct ProxySection {
   ProxyLimits limits;
 };
 
+struct InjectorLimits {
+  uint64_t connections = 0;
+  uint64_t reviews = 0;
+};
+
+// Of the webhook that translates new pods.
+struct InjectorSection {
+  std::string listen;         // HTTPS
+  std::string health_listen;  // plain; health and metrics only; empty: off
+  std::string certificate_file;
+  std::string key_file;
+  bool enabled = true;  // of pods that say nothing themselves
+  uint64_t port = 0;    // of the probe handler in the pods
+  std::string image;
+  std::string sidecar;
+  std::vector<std::string> skip_namespaces;
+  InjectorLimits limits;
+};
+
 // Filled by load(); on its own it is not a usable configuration.
 struct Config {
   uint64_t version = 0;
@@ -169,6 +188,7 @@ struct Config {
   NodeSection node;
   AgentSection agent;
   ProxySection proxy;
+  InjectorSection injector;
 };
 using ControllerConfig = Config;
 

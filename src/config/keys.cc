@@ -9,6 +9,7 @@
 
 #include "config/addresses.h"
 #include "config/ha_keys.h"
+#include "config/injector_keys.h"
 #include "config/key_rows.h"
 #include "config/node_keys.h"
 #include "resource/text_rules.h"
@@ -256,10 +257,13 @@ constexpr auto kControllerKeys = std::to_array<Key>({
 });
 
 constexpr auto kTable = [] {
-  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size()> all{};
-  std::ranges::copy(kControllerKeys, all.begin());
-  std::ranges::copy(kHaKeys, all.begin() + kControllerKeys.size());
-  std::ranges::copy(kNodeKeys, all.begin() + kControllerKeys.size() + kHaKeys.size());
+  std::array<Key,
+             kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() + kInjectorKeys.size()>
+      all{};
+  auto end = std::ranges::copy(kControllerKeys, all.begin()).out;
+  end = std::ranges::copy(kHaKeys, end).out;
+  end = std::ranges::copy(kNodeKeys, end).out;
+  std::ranges::copy(kInjectorKeys, end);
   return all;
 }();
 
