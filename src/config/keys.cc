@@ -12,6 +12,7 @@
 #include "config/injector_keys.h"
 #include "config/key_rows.h"
 #include "config/node_keys.h"
+#include "config/probe_keys.h"
 #include "resource/text_rules.h"
 
 namespace holdfast::config {
@@ -257,13 +258,14 @@ constexpr auto kControllerKeys = std::to_array<Key>({
 });
 
 constexpr auto kTable = [] {
-  std::array<Key,
-             kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() + kInjectorKeys.size()>
+  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() + kProbeKeys.size() +
+                      kInjectorKeys.size()>
       all{};
-  auto end = std::ranges::copy(kControllerKeys, all.begin()).out;
-  end = std::ranges::copy(kHaKeys, end).out;
-  end = std::ranges::copy(kNodeKeys, end).out;
-  std::ranges::copy(kInjectorKeys, end);
+  auto next = std::ranges::copy(kControllerKeys, all.begin()).out;
+  next = std::ranges::copy(kHaKeys, next).out;
+  next = std::ranges::copy(kNodeKeys, next).out;
+  next = std::ranges::copy(kProbeKeys, next).out;
+  std::ranges::copy(kInjectorKeys, next);
   return all;
 }();
 

@@ -36,6 +36,12 @@ class Relations {
         break;
       case Role::Witness:
         break;
+      case Role::Probe:
+        check_probe();
+        break;
+      case Role::Injector:
+        check_injector();
+        break;
     }
     return std::move(problems_);
   }
@@ -81,6 +87,25 @@ class Relations {
     const AgentSection& agent = loaded_.config.agent;
     unique_before_equals(agent.services, "agent.services");
     unique_before_equals(agent.labels, "agent.labels");
+  }
+
+  void check_probe() {
+    const ProbeSection& probe = loaded_.config.probe;
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    claim(taken, probe.listen, "probe.listen");
+    claim(taken, probe.health_listen, "probe.health_listen");
+  }
+
+  void check_injector() {
+    const InjectorSection& injector = loaded_.config.injector;
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    claim(taken, injector.listen, "injector.listen");
+    claim(taken, injector.health_listen, "injector.health_listen");
+    if (injector.certificate_file.empty() || injector.key_file.empty()) {
+      error({"injector.certificate_file", "injector.key_file"},
+            "an injector needs injector.certificate_file and injector.key_file: API servers ask "
+            "over TLS only");
+    }
   }
 
   void unique_before_equals(const std::vector<std::string>& pairs, string_view key) {
