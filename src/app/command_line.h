@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/connect.h"
 #include "cli/identity_commands.h"
+#include "cli/install.h"
 #include "cli/pair.h"
 #include "cli/proxy_drain.h"
 #include "cli/status_commands.h"
@@ -47,6 +48,7 @@ struct CommandLine {
   cli::PairStatusOptions pair{};
   cli::PromoteOptions promote{};
   cli::DivergenceOptions divergence{};
+  cli::InstallOptions install{};
   std::string code{};            // for explain
   std::string version_server{};  // for version: whom to ask; empty: whom every verb asks
 
@@ -75,6 +77,7 @@ void add_identity_verbs(CLI::App& app, CommandLine& line);
 void add_status_verbs(CLI::App& app, CommandLine& line);
 void add_proxy_verbs(CLI::App& app, CommandLine& line);
 void add_pair_verbs(CLI::App& app, CommandLine& line);
+void add_install_verbs(CLI::App& app, CommandLine& line);
 
 // An option that is one of a few words.
 template <typename Value>

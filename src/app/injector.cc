@@ -73,6 +73,12 @@ void Injector::look() {
   show();
 }
 
+void Injector::say_goodbye() {
+  leaving_ = true;
+  webhook_.set_trouble(
+      coded(absl::StatusCode::kUnavailable, "HF7157", "the injector was told to stop"));
+}
+
 void Injector::on_configuration(Status read) {
   configuration_ = std::move(read);
   show();
@@ -80,7 +86,7 @@ void Injector::on_configuration(Status read) {
 
 void Injector::show() {
   webhook_.set_warning(certificate_.problem().ok() ? configuration_ : certificate_.problem());
-  if (!certificate_.ends()) return;
+  if (!certificate_.ends() || leaving_) return;
   const WallTime ends = *certificate_.ends();
   ends_.set(std::chrono::duration<double>(ends.time_since_epoch()).count());
   const bool ended = ends <= clock_.wall_now();

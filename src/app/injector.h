@@ -30,6 +30,8 @@ class Injector {
   void start() { tasks_.spawn(tick()); }
   // Reads the certificate's files now; what came of it is logged and shown.
   void look();
+  // Not ready from now on, though it still answers.
+  void say_goodbye();
   // A configuration that was read again: wrong ones show until one is right.
   void on_configuration(Status read);
   asio::awaitable<void> stop();
@@ -47,6 +49,7 @@ class Injector {
   inject::CertificateLoader certificate_;
   Status configuration_;
   bool ended_ = false;  // and said so
+  bool leaving_ = false;
   net::TaskGroup tasks_;
 };
 

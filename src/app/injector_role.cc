@@ -4,6 +4,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -40,6 +41,14 @@ void reload(const InjectorRole& role, Injector& injector) {
   injector.on_configuration(absl::OkStatus());
 }
 
+// Until the time is over, or another signal comes.
+asio::awaitable<void> leave(asio::signal_set& signals, Injector& injector, Duration delay) {
+  using namespace asio::experimental::awaitable_operators;
+  if (delay <= Duration::zero()) co_return;
+  injector.say_goodbye();
+  co_await (net::pause(delay) || signals.async_wait(asio::as_tuple(asio::use_awaitable)));
+}
+
 asio::awaitable<void> run_until_told(asio::io_context& loop, const InjectorRole& role,
                                      Injector& injector) {
   net::TaskGroup watchdog(loop.get_executor());
@@ -57,6 +66,7 @@ asio::awaitable<void> run_until_told(asio::io_context& loop, const InjectorRole&
     break;
   }
   tell_systemd("STOPPING=1");
+  co_await leave(signals, injector, role.loaded.config.injector.stop_delay);
   co_await injector.stop();
   co_await watchdog.join();
 }

@@ -63,6 +63,9 @@ constexpr ReasonInfo kReasons[] = {
     {"HF7156", "not a manifest that can be",
      "An option of `holdfast install k8s` is no name, image or policy of Kubernetes.",
      "correct the option that the message names"},
+    {"HF7157", "the injector stops",
+     "It was told to and answers a little longer, so that API servers learn to go elsewhere.",
+     "nothing, if it was meant to stop"},
 };
 
 }  // namespace

@@ -183,6 +183,7 @@ struct InjectorSection {
   std::string image;
   std::string sidecar;
   std::vector<std::string> skip_namespaces;
+  Duration stop_delay{0};
   InjectorLimits limits;
 };
 

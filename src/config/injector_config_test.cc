@@ -1,3 +1,4 @@
+// The keys of `holdfastd injector`: defaults, limits, and what must be given.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
