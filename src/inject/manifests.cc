@@ -259,7 +259,7 @@ bool is_dns_label(string_view text) {
 
 // What may be in the name of an image; nothing of it needs an escape in YAML.
 bool is_image(string_view text) {
-  constexpr string_view kMarks = "._-/:@";
+  static constexpr string_view kMarks = "._-/:@";
   return !text.empty() && text.size() <= kMaxImageBytes && std::ranges::all_of(text, [](char c) {
     return is_lower(c) || (c >= 'A' && c <= 'Z') || kMarks.contains(c);
   });

@@ -1,4 +1,4 @@
-#include "injector_process.h"
+#include "e2e/injector_process.h"
 
 #include <absl/strings/escaping.h>
 #include <fmt/format.h>

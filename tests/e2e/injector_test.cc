@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "injector_process.h"
+#include "e2e/injector_process.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <regex>
 
-#include "injector_process.h"
+#include "e2e/injector_process.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::test {
