@@ -59,20 +59,31 @@ bool is_shared(const SourceNode& root, string_view pointer) {
   return false;
 }
 
+// A collection that was empty, with what comes into it.
+SourceNode filled(const SourceNode& empty, const Group& group) {
+  SourceNode out;
+  out.shape = empty.shape;
+  for (const auto& [name, value] : group.added) {
+    if (empty.shape == Shape::List) {
+      out.items.push_back(value);
+    } else {
+      out.members.push_back({to_source(json::value(name)), value});
+    }
+  }
+  return out;
+}
+
 bool splice_group(Splicer& splicer, const SourceNode& node, const SourceNode* parent,
                   const Group& group) {
+  const bool collection = node.shape == Shape::List || node.shape == Shape::Map;
+  const bool empty = node.members.empty() && node.items.empty();
+  if (!collection) return false;
+  if (empty && parent != nullptr && !parent->flow) {
+    return splicer.replace_node(*parent, node, filled(node, group));
+  }
   if (node.shape == Shape::List) return splicer.list(node, group.removed, group.added);
-  if (node.shape != Shape::Map) return false;
   for (const auto& [name, value] : group.replaced) {
     if (!splicer.replace(node, name, value)) return false;
-  }
-  if (node.members.empty() && group.removed.empty() && parent != nullptr) {
-    SourceNode whole;
-    whole.shape = Shape::Map;
-    for (const auto& [name, value] : group.added) {
-      whole.members.push_back({to_source(json::value(name)), value});
-    }
-    return whole.members.empty() || splicer.replace_node(*parent, node, whole);
   }
   return splicer.map(node, group.removed, group.added);
 }

@@ -214,7 +214,7 @@ bool Splicer::list(const SourceNode& list, const std::vector<std::string>& remov
     if (!absl::SimpleAtoi(name, &index) || index >= list.items.size()) return false;
     gone.insert(index);
   }
-  if (added.size() > 1 || (!added.empty() && !gone.empty())) return false;
+  if (!added.empty() && !gone.empty()) return false;
   std::vector<std::pair<size_t, size_t>> spans;
   for (const SourceNode& item : list.items) {
     if (!is_measured(item)) return false;
@@ -227,19 +227,54 @@ bool Splicer::list(const SourceNode& list, const std::vector<std::string>& remov
       if (!remove_block_item(list.items[index])) return false;
     }
   }
-  if (added.empty()) return true;
-  size_t index = 0;
-  if (!absl::SimpleAtoi(added.front().first, &index) || index > spans.size()) return false;
-  const SourceNode& item = added.front().second;
-  if (!list.flow) return add_block_item(list, index, item);
-  const std::optional<std::string> layout = layout_of(list);
-  const std::string text = layout ? pretty_text(item, *layout) : flow_text(item);
-  if (index == spans.size()) {
-    return add_flow(list, spans.empty() ? std::nullopt : std::optional(spans.back().second),
-                    {text});
+  std::vector<SourceNode> tail;
+  for (const auto& [name, item] : added) {
+    size_t index = 0;
+    if (!absl::SimpleAtoi(name, &index) || index > spans.size() + tail.size()) return false;
+    if (index == spans.size() + tail.size()) {
+      tail.push_back(item);
+    } else if (index != 0 || added.size() > 1 || !add_first(list, item)) {
+      return false;
+    }
   }
-  put(spans[index].first, spans[index].first,
-      fmt::format("{},{}", text, layout ? "\n" + *layout : " "));
+  return add_last(list, tail);
+}
+
+bool Splicer::add_first(const SourceNode& list, const SourceNode& item) {
+  if (list.flow) {
+    const std::optional<std::string> layout = layout_of(list);
+    const std::string text = layout ? pretty_text(item, *layout) : flow_text(item);
+    const size_t at = list.items.front().begin;
+    put(at, at, fmt::format("{},{}", text, layout ? "\n" + *layout : " "));
+    return true;
+  }
+  const std::optional<size_t> dash = dash_of(list.items.front());
+  if (!dash) return false;
+  const size_t at_column = column(text_, *dash);
+  const size_t begin = line_begin(text_, *dash);
+  put(begin, begin, fmt::format("{:{}}- {}\n", "", at_column, block_text(item, at_column + 2)));
+  return true;
+}
+
+bool Splicer::add_last(const SourceNode& list, const std::vector<SourceNode>& items) {
+  if (items.empty()) return true;
+  if (list.flow) {
+    const std::optional<std::string> layout = layout_of(list);
+    std::vector<std::string> texts;
+    for (const SourceNode& item : items) {
+      texts.push_back(layout ? pretty_text(item, *layout) : flow_text(item));
+    }
+    const bool first = list.items.empty();
+    return add_flow(list, first ? std::nullopt : std::optional(list.items.back().end), texts);
+  }
+  const std::optional<size_t> dash =
+      list.items.empty() ? std::nullopt : dash_of(list.items.front());
+  if (!dash || list.end == kNowhere) return false;
+  const size_t at_column = column(text_, *dash);
+  const size_t end = line_end(text_, list.end);
+  for (const SourceNode& item : items) {
+    put(end, end, fmt::format("\n{:{}}- {}", "", at_column, block_text(item, at_column + 2)));
+  }
   return true;
 }
 
@@ -251,22 +286,6 @@ std::optional<size_t> Splicer::dash_of(const SourceNode& item) const {
   const string_view between = text_.substr(dash + 1, item.begin - dash - 1);
   if (between.find_first_not_of(' ') != kNowhere) return std::nullopt;
   return dash;
-}
-
-bool Splicer::add_block_item(const SourceNode& list, size_t index, const SourceNode& item) {
-  if (list.items.empty() || (index != 0 && index != list.items.size())) return false;
-  const std::optional<size_t> dash = dash_of(list.items.front());
-  if (!dash || list.end == kNowhere) return false;
-  const size_t at_column = column(text_, *dash);
-  const std::string text = fmt::format("{:{}}- {}", "", at_column, block_text(item, at_column + 2));
-  if (index == 0) {
-    const size_t begin = line_begin(text_, *dash);
-    put(begin, begin, text + "\n");
-  } else {
-    const size_t end = line_end(text_, list.end);
-    put(end, end, "\n" + text);
-  }
-  return true;
 }
 
 bool Splicer::remove_block_item(const SourceNode& item) {

@@ -41,7 +41,8 @@ class Splicer {
   void remove_flow(const std::vector<std::pair<size_t, size_t>>& spans, const Places& gone);
   bool add_flow(const SourceNode& node, std::optional<size_t> last,
                 const std::vector<std::string>& texts);
-  bool add_block_item(const SourceNode& list, size_t index, const SourceNode& item);
+  bool add_first(const SourceNode& list, const SourceNode& item);
+  bool add_last(const SourceNode& list, const std::vector<SourceNode>& items);
   bool remove_block_item(const SourceNode& item);
   std::optional<size_t> dash_of(const SourceNode& item) const;
   // The spaces before the first member or item that begins a line, if they all do.
