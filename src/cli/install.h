@@ -6,7 +6,7 @@
 
 #include "cli/console.h"
 #include "cli/errors.h"
-#include "inject/manifests.h"
+#include "inject/cluster_manifests.h"
 
 namespace holdfast::cli {
 

@@ -13,7 +13,7 @@ namespace {
 
 using std::string_view;
 
-constexpr int64_t kMaxTimeoutSeconds = 1'000'000'000;
+constexpr uint64_t kMaxTimeoutSeconds = 1'000'000'000;
 
 struct Action {
   string_view kind;
@@ -135,8 +135,9 @@ Result<probe::Probe> read_action(const Slot& slot, std::vector<std::string>& unk
   TRY_OK(take_action(action, out, unknown));
   TRY(out.port, resolved_port(action, *slot.owner));
   const json::value* timeout = slot.hook ? nullptr : find(*slot.holder, "timeoutSeconds");
-  const int64_t* seconds = timeout == nullptr ? nullptr : timeout->if_int64();
-  if (seconds != nullptr && *seconds > 0) {
+  const std::optional<uint64_t> seconds =
+      timeout == nullptr ? std::nullopt : whole_number(*timeout);
+  if (seconds && *seconds > 0) {
     out.timeout = std::chrono::seconds(std::min(*seconds, kMaxTimeoutSeconds));
   }
   return out;

@@ -46,13 +46,17 @@ std::string find_text(const json::object& object, string_view name) {
   return value != nullptr && value->is_string() ? std::string(view(value->get_string())) : "";
 }
 
+std::optional<uint64_t> whole_number(const json::value& value) {
+  if (const uint64_t* large = value.if_uint64()) return *large;
+  const int64_t* number = value.if_int64();
+  if (number == nullptr || *number < 0) return std::nullopt;
+  return static_cast<uint64_t>(*number);
+}
+
 std::optional<uint16_t> port_number(const json::value& value) {
-  const int64_t* small = value.if_int64();
-  const uint64_t* large = value.if_uint64();
-  if (small == nullptr && large == nullptr) return std::nullopt;
-  const uint64_t number = small != nullptr ? static_cast<uint64_t>(*small) : *large;
-  if (number < 1 || number > 65535) return std::nullopt;
-  return static_cast<uint16_t>(number);
+  const std::optional<uint64_t> number = whole_number(value);
+  if (!number || *number < 1 || *number > 65535) return std::nullopt;
+  return static_cast<uint16_t>(*number);
 }
 
 json::value to_json(const Was& was) {

@@ -25,6 +25,8 @@ json::object* find_object(json::object& object, std::string_view name);
 const json::object* find_object(const json::object& object, std::string_view name);
 const json::array* find_array(const json::object& object, std::string_view name);
 std::string find_text(const json::object& object, std::string_view name);
+// A whole number from 0 on, or nothing.
+std::optional<uint64_t> whole_number(const json::value& value);
 // A number in 1..65535, or nothing.
 std::optional<uint16_t> port_number(const json::value& value);
 

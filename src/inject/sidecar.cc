@@ -11,6 +11,7 @@ using std::string_view;
 
 constexpr string_view kProbesVariable = "HOLDFAST_DATAPLANE_PROBES";
 constexpr string_view kListenVariable = "HOLDFAST_PROBE_LISTEN";
+constexpr int kSidecarUser = 5678;
 constexpr string_view kAddressVariable = "HOLDFAST_PROBE_ADDRESS";
 
 json::value health_probe(uint16_t port) {
@@ -25,12 +26,26 @@ std::string listen_address(uint16_t port) {
   return fmt::format("[::]:{}", port);
 }
 
+// What the strictest namespaces ask for. The user is the one that redirections let pass.
+json::value security_context() {
+  return {{"runAsUser", kSidecarUser},
+          {"runAsGroup", kSidecarUser},
+          {"runAsNonRoot", true},
+          {"allowPrivilegeEscalation", false},
+          {"readOnlyRootFilesystem", true},
+          {"capabilities", {{"drop", json::array{"ALL"}}}},
+          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+}
+
 json::object new_sidecar(const SidecarWish& wish) {
-  json::object out{{"name", wish.name}, {"image", wish.image}, {"args", {"probe"}}};
+  json::object out{{"name", wish.name}, {"image", wish.image}, {"args", json::array{"probe"}}};
   const json::object pod_address{{"name", key(kAddressVariable)},
                                  {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}};
   out["env"] = json::array{variable(kProbesVariable, wish.registry),
                            variable(kListenVariable, listen_address(wish.port)), pod_address};
+  out["resources"] = {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}},
+                      {"limits", {{"memory", "128Mi"}}}};
+  out["securityContext"] = security_context();
   if (wish.native) {
     // The containers behind it wait until it can be asked.
     out["restartPolicy"] = "Always";

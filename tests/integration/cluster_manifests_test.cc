@@ -1,6 +1,6 @@
 // The manifests of `holdfast install k8s`, read by our own YAML reader: names, selectors and
 // references, each against what it must point at.
-#include "inject/manifests.h"
+#include "inject/cluster_manifests.h"
 
 #include <absl/strings/escaping.h>
 #include <gmock/gmock.h>

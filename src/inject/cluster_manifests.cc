@@ -1,4 +1,4 @@
-#include "inject/manifests.h"
+#include "inject/cluster_manifests.h"
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_replace.h>
