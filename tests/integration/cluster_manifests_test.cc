@@ -1,13 +1,12 @@
 // The manifests of `holdfast install k8s`, read by our own YAML reader: names, selectors and
 // references, each against what it must point at.
-#include "inject/cluster_manifests.h"
-
 #include <absl/strings/escaping.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "inject/cluster_manifests.h"
 #include "inject/review.h"
 #include "inject/translate.h"
 #include "resource/node.h"
@@ -146,11 +145,9 @@ TEST(Manifests, TheInjectorFindsItsCertificateWhereItIsMounted) {
   EXPECT_EQ(text(named(variables, "HOLDFAST_INJECTOR_CERTIFICATE_FILE"), "value"),
             folder + "/tls.crt");
   EXPECT_EQ(text(named(variables, "HOLDFAST_INJECTOR_KEY_FILE"), "value"), folder + "/tls.key");
-  EXPECT_EQ(decoded(text(documents.at("Secret"), "data.tls.crt").empty()
-                        ? at(documents.at("Secret"), "data").members[0].value.text
-                        : ""),
-            "certificate");
-  EXPECT_EQ(decoded(at(documents.at("Secret"), "data").members[1].value.text), "key");
+  const auto data = pairs(at(documents.at("Secret"), "data"));
+  EXPECT_EQ(decoded(data.at("tls.crt")), "certificate");
+  EXPECT_EQ(decoded(data.at("tls.key")), "key");
   EXPECT_EQ(text(documents.at("Secret"), "type"), "kubernetes.io/tls");
   EXPECT_EQ(texts(at(container, "args")), std::vector<std::string>{"injector"});
 }
