@@ -139,7 +139,7 @@ spec:
             cpu: 50m
             memory: 64Mi
           limits:
-            memory: 256Mi
+            memory: 512Mi
         securityContext:
           allowPrivilegeEscalation: false
           readOnlyRootFilesystem: true

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json/serialize.hpp>
 #include <optional>
@@ -87,6 +89,7 @@ struct WebhookServer::Job {
 
   std::string bytes;
   std::optional<Reviewed> reviewed;  // touched on the loop only
+  std::atomic<bool> wanted = true;   // somebody still waits
   asio::steady_timer done;           // expires when nobody waits any longer
 };
 
@@ -194,12 +197,16 @@ net::HttpResponse WebhookServer::finish(const Reviewed& reviewed, Time began) {
   return {.body = reviewed.body};
 }
 
+bool WebhookServer::has_room(size_t bytes) const {
+  return running_ < options_.max_reviews && running_bytes_ + bytes <= options_.max_buffered_bytes;
+}
+
 asio::awaitable<net::HttpResponse> WebhookServer::inject(const net::HttpRequest& request) {
   const auto type = request.headers.find("content-type");
   if (type == request.headers.end() || !is_json(type->second)) {
     co_return finish(inject::refuse("the Content-Type is not application/json"), request.began);
   }
-  if (running_ >= options_.max_reviews) {
+  if (!has_room(request.body.size())) {
     co_return refuse(503, "busy",
                      coded(absl::StatusCode::kResourceExhausted, "HF7153",
                            "as many reviews as may be under way are"));
@@ -213,22 +220,28 @@ asio::awaitable<net::HttpResponse> WebhookServer::inject(const net::HttpRequest&
   const auto job = std::make_shared<Job>(loop_, request.body);
   job->done.expires_after(left);
   running_ += 1;
+  running_bytes_ += job->bytes.size();
   counters_.running.set(static_cast<double>(running_));
   tasks_.spawn(run(job));
   co_await job->done.async_wait(asio::as_tuple(asio::use_awaitable));
+  job->wanted = false;
   if (!job->reviewed) co_return refuse(504, "late", late);
   co_return finish(*job->reviewed, request.began);
 }
 
+// Runs to its end also when the server stops: a worker cannot be called back.
 asio::awaitable<void> WebhookServer::run(SharedJob job) {
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   auto [thrown, reviewed] = co_await asio::co_spawn(
       workers_.get_executor(),
       [this, job]() -> asio::awaitable<Reviewed> {
+        if (!job->wanted) co_return Reviewed{};
         co_return review(job->bytes, options_.review, translate_);
       },
       asio::as_tuple(asio::use_awaitable));
   HF_CHECK(thrown == nullptr, "a review does not throw");
   running_ -= 1;
+  running_bytes_ -= job->bytes.size();
   counters_.running.set(static_cast<double>(running_));
   job->reviewed = std::move(reviewed);
   job->done.cancel();

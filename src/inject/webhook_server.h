@@ -36,7 +36,8 @@ struct WebhookOptions {
   ReviewOptions review{};
   size_t max_connections = 1'024;
   size_t max_reviews = 64;  // under way and waiting; 503 beyond
-  size_t max_buffered_bytes = size_t{64} << 20;
+  // Of requests that are read, and once more of reviews under way: 503 beyond.
+  size_t max_buffered_bytes = size_t{32} << 20;
   size_t workers = 2;
   Duration timeout = std::chrono::seconds(10);      // of a request that names none
   Duration max_timeout = std::chrono::seconds(30);  // the most an API server grants
@@ -84,6 +85,7 @@ class WebhookServer {
   asio::awaitable<net::HttpResponse> on_http(const net::HttpRequest& request);
   net::HttpResponse health(const std::string& path, const net::HttpRequest& request);
   asio::awaitable<net::HttpResponse> inject(const net::HttpRequest& request);
+  bool has_room(size_t bytes) const;
   asio::awaitable<void> run(SharedJob job);
   net::HttpResponse refuse(int status, const char* reason, const Status& why);
   net::HttpResponse finish(const Reviewed& reviewed, Time began);
@@ -97,6 +99,7 @@ class WebhookServer {
   Status trouble_;
   Status warning_;
   size_t running_ = 0;
+  size_t running_bytes_ = 0;
   net::HttpServer https_;
   net::HttpServer http_;
   asio::thread_pool workers_;

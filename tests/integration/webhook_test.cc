@@ -333,6 +333,47 @@ TEST(WebhookLimits, ReviewsBeyondTheLimitAreRefusedAtOnceAndHealthStillAnswers) 
   EXPECT_LE(gate.entered, 3);
 }
 
+TEST(WebhookLimits, TheBytesOfReviewsUnderWayAreBoundedToo) {
+  Gate gate;
+  RunningWebhook full(gate.translate(), {.max_buffered_bytes = 10'000});
+  FakeApiServer api(config_of(full));
+  const std::string review = api.review_of({.pod = pod()}, "u");
+  const std::string large = review + std::string(6'000 - review.size(), ' ');
+  std::thread first([&] {
+    FakeApiServer caller(config_of(full));
+    EXPECT_EQ(caller.post(caller.call_of(large))->status, 200);
+  });
+  ASSERT_TRUE(eventually([&] { return full.running() == 1; }, seconds(10)));
+
+  // Together with what waits in the connection it is too much for either.
+  const Result<net::HttpAnswer> refused = api.post(api.call_of(large));
+  ASSERT_TRUE(refused.ok());
+  EXPECT_EQ(refused->status, 503);
+  gate.open.set_value();
+  first.join();
+  EXPECT_EQ(api.post(api.call_of(large))->status, 200);
+}
+
+TEST(WebhookStop, ReviewsThatWaitForAWorkerEndBeforeTheServerDoes) {
+  Gate gate;
+  RunningWebhook webhook(gate.translate());
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 5; ++i) {
+    callers.emplace_back([&] { FakeApiServer(config_of(webhook)).create({.pod = pod()}); });
+  }
+  ASSERT_TRUE(eventually([&] { return webhook.running() == 5; }, seconds(10)));
+
+  std::thread opener([&] {
+    let_pass(milliseconds(1'500));  // longer than a server that stops is patient
+    gate.open.set_value();
+  });
+  webhook.stop();
+  opener.join();
+  for (std::thread& caller : callers) caller.join();
+
+  EXPECT_LE(gate.entered, 5);
+}
+
 TEST(WebhookTls, ReplacedCertificatesLoseNoRequest) {
   RunningWebhook webhook(mark);
   const TestCertificate other = make_test_certificate("other");
