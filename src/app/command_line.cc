@@ -73,7 +73,9 @@ void build(CLI::App& app, CommandLine& line) {
   add_resource_verbs(app, line);
   add_identity_verbs(app, line);
   add_proxy_verbs(app, line);
+  add_install_verbs(app, line);
   add_pair_verbs(app, line);
+  add_inject_verbs(app, line);
   add_status_verbs(app, line);
 }
 

@@ -14,6 +14,8 @@
 #include "cli/commands.h"
 #include "cli/connect.h"
 #include "cli/identity_commands.h"
+#include "cli/inject.h"
+#include "cli/install.h"
 #include "cli/pair.h"
 #include "cli/proxy_drain.h"
 #include "cli/status_commands.h"
@@ -44,9 +46,11 @@ struct CommandLine {
   cli::StatusOptions status{};
   cli::CheckOptions check{};
   cli::DrainOptions drain{};
+  cli::InjectCommand inject{};
   cli::PairStatusOptions pair{};
   cli::PromoteOptions promote{};
   cli::DivergenceOptions divergence{};
+  cli::InstallOptions install{};
   std::string code{};            // for explain
   std::string version_server{};  // for version: whom to ask; empty: whom every verb asks
 
@@ -75,6 +79,8 @@ void add_identity_verbs(CLI::App& app, CommandLine& line);
 void add_status_verbs(CLI::App& app, CommandLine& line);
 void add_proxy_verbs(CLI::App& app, CommandLine& line);
 void add_pair_verbs(CLI::App& app, CommandLine& line);
+void add_inject_verbs(CLI::App& app, CommandLine& line);
+void add_install_verbs(CLI::App& app, CommandLine& line);
 
 // An option that is one of a few words.
 template <typename Value>

@@ -91,6 +91,15 @@ constexpr Flag kMayWitness[] = {
     {"--witness-listen", "witness.listen",
      "IP:PORT at which a pair of controllers finds its record (default: none)"},
 };
+constexpr Flag kInjector[] = {
+    {"--listen", "injector.listen", "IP:PORT that API servers ask (default: [::]:9443)"},
+    {"--health-listen", "injector.health_listen",
+     "IP:PORT for /healthz, /readyz and /metrics without TLS (default: none)"},
+    {"--certificate-file", "injector.certificate_file", "PEM file of its certificate"},
+    {"--key-file", "injector.key_file", "PEM file of the certificate's private key"},
+    {"--port", "injector.port", "of the probe handler in pods (default: 9000)"},
+    {"--image", "injector.image", "of the sidecar"},
+};
 
 }  // namespace
 
@@ -113,6 +122,7 @@ void DaemonConfig::add_role(CLI::App& command, config::Role role) {
   if (role == config::Role::Controller) add(kController);
   if (role == config::Role::Witness) add(kWitness);
   if (role == config::Role::Probe) add(kProbe);
+  if (role == config::Role::Injector) add(kInjector);
   if (role == config::Role::Proxy || role == config::Role::Agent) {
     add(kNode);
     add(kMayWitness);

@@ -17,6 +17,7 @@
 
 #include "app/controller.h"
 #include "app/daemon_config.h"
+#include "app/injector_role.h"
 #include "app/log_config.h"
 #include "app/node_role.h"
 #include "app/probe_role.h"
@@ -161,6 +162,13 @@ std::vector<RoleHelp> roles() {
            "SIGHUP reads the list again. docs/probes.md has every answer.\n"
            "{} --role probe",
            kSameEverywhere)},
+      {config::Role::Injector, "injector", "translate the probes of new pods for API servers",
+       fmt::format(
+           "A mutating admission webhook: POST /inject over TLS. Certificate and key are\n"
+           "read again when their files change, and on SIGHUP; a pair that does not fit is\n"
+           "not used. `holdfast install k8s --print` has the manifests.\n"
+           "{} --role injector",
+           kSameEverywhere)},
   };
 }
 
@@ -168,6 +176,7 @@ config::Role chosen_role(const CLI::App& app) {
   if (app.got_subcommand("controller")) return config::Role::Controller;
   if (app.got_subcommand("witness")) return config::Role::Witness;
   if (app.got_subcommand("probe")) return config::Role::Probe;
+  if (app.got_subcommand("injector")) return config::Role::Injector;
   return app.got_subcommand("proxy") ? config::Role::Proxy : config::Role::Agent;
 }
 
@@ -178,6 +187,11 @@ int run_role(const DaemonConfig& sources, const config::Loaded& loaded) {
     return run_probe({.loaded = loaded,
                       .reload = [&] { return sources.load(loaded.role); },
                       .version = HF_VERSION});
+  }
+  if (loaded.role == config::Role::Injector) {
+    return run_injector({.loaded = loaded,
+                         .reload = [&] { return sources.load(loaded.role); },
+                         .version = HF_VERSION});
   }
   return run_node({.loaded = loaded,
                    .reload = [&] { return sources.load(loaded.role); },

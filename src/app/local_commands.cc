@@ -38,7 +38,8 @@ LocalCommands::LocalCommands(CLI::App& app) {
                               {"proxy", config::Role::Proxy},
                               {"agent", config::Role::Agent},
                               {"witness", config::Role::Witness},
-                              {"probe", config::Role::Probe}},
+                              {"probe", config::Role::Probe},
+                              {"injector", config::Role::Injector}},
                              "whose keys to look at (default: a controller's)");
   }
   schema_ = config->add_subcommand("schema", "print the JSON Schema of the file, for editors");

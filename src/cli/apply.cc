@@ -1,15 +1,10 @@
 // holdfast apply: resources from files into the controller.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
 
 #include "base/bytes.h"
 #include "cli/commands.h"
+#include "cli/input_file.h"
 #include "cli/output.h"
 #include "resource/codec.h"
 #include "resource/registry.h"
@@ -27,30 +22,9 @@ std::string label(const v1::Resource& resource) {
   return fmt::format("{}/{}", resource.kind(), resource.metadata().name());
 }
 
-// One byte more than may be parsed is enough to know that it is too much.
-Result<std::string> read_input(const std::string& file) {
-  const bool standard_input = file == "-";
-  const int descriptor = standard_input ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  const auto failed = [&] {
-    return absl::InvalidArgumentError(fmt::format("{}: {}", file, std::strerror(errno)));
-  };
-  if (descriptor < 0) return failed();
-  const size_t limit = resource::ParseOptions{}.max_input_bytes + 1;
-  std::string text;
-  std::array<char, 65536> buffer{};
-  ssize_t count = 1;
-  while (count > 0 && text.size() < limit) {
-    count = ::read(descriptor, buffer.data(), buffer.size());
-    if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
-  }
-  Result<std::string> result = count < 0 ? Result<std::string>(failed()) : std::move(text);
-  if (!standard_input) ::close(descriptor);
-  return result;
-}
-
 // Everything in the file, checked; reports what is wrong with it by itself.
 Exit load(const Console& console, const std::string& file, std::vector<Document>& documents) {
-  Result<std::string> text = read_input(file);
+  Result<std::string> text = read_input(file, resource::ParseOptions{}.max_input_bytes + 1);
   if (!text.ok()) {
     return console.report({Exit::BadInput, "HF6001", std::string(text.status().message()),
                            "name a readable file with -f, or - for standard input"});

@@ -17,7 +17,7 @@ enum class LogFormat : uint8_t { Auto, Json, Logfmt };
 enum class StoreType : uint8_t { Sqlite, Etcd, Memory };
 
 // What a daemon runs as.
-enum class Role : uint8_t { Controller, Proxy, Agent, Witness, Probe };
+enum class Role : uint8_t { Controller, Proxy, Agent, Witness, Probe, Injector };
 
 struct LogConfig {
   std::string level;  // a word that log::parse_level() takes
@@ -167,6 +167,26 @@ struct ProbeSection {
   ProbeLimits limits;
 };
 
+struct InjectorLimits {
+  uint64_t connections = 0;
+  uint64_t reviews = 0;
+};
+
+// Of the webhook that translates new pods.
+struct InjectorSection {
+  std::string listen;         // HTTPS
+  std::string health_listen;  // plain; health and metrics only; empty: off
+  std::string certificate_file;
+  std::string key_file;
+  bool enabled = true;  // of pods that say nothing themselves
+  uint64_t port = 0;    // of the probe handler in the pods
+  std::string image;
+  std::string sidecar;
+  std::vector<std::string> skip_namespaces;
+  Duration stop_delay{0};
+  InjectorLimits limits;
+};
+
 // Filled by load(); on its own it is not a usable configuration.
 struct Config {
   uint64_t version = 0;
@@ -185,6 +205,7 @@ struct Config {
   AgentSection agent;
   ProxySection proxy;
   ProbeSection probe;
+  InjectorSection injector;
 };
 using ControllerConfig = Config;
 

@@ -89,7 +89,10 @@ TEST(Generated, ThePackagedFileIsGoodWithAndWithoutItsComments) {
   }
 
   for (const std::string& yaml : {text, uncommented}) {
-    for (const Role role : {Role::Controller, Role::Proxy, Role::Agent, Role::Probe}) {
+    for (const Role role :
+         {Role::Controller, Role::Proxy, Role::Agent, Role::Probe, Role::Injector}) {
+      // Without a certificate an injector is not whole.
+      if (role == Role::Injector && yaml == text) continue;
       const Sources sources = {.file_path = path,
                                .file_text = yaml,
                                .environment = {},

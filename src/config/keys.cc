@@ -9,6 +9,7 @@
 
 #include "config/addresses.h"
 #include "config/ha_keys.h"
+#include "config/injector_keys.h"
 #include "config/key_rows.h"
 #include "config/node_keys.h"
 #include "config/probe_keys.h"
@@ -257,12 +258,14 @@ constexpr auto kControllerKeys = std::to_array<Key>({
 });
 
 constexpr auto kTable = [] {
-  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() + kProbeKeys.size()>
+  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() + kProbeKeys.size() +
+                      kInjectorKeys.size()>
       all{};
   auto next = std::ranges::copy(kControllerKeys, all.begin()).out;
   next = std::ranges::copy(kHaKeys, next).out;
   next = std::ranges::copy(kNodeKeys, next).out;
-  std::ranges::copy(kProbeKeys, next);
+  next = std::ranges::copy(kProbeKeys, next).out;
+  std::ranges::copy(kInjectorKeys, next);
   return all;
 }();
 

@@ -27,8 +27,9 @@ inline constexpr uint8_t kForProxy = 1 << static_cast<uint8_t>(Role::Proxy);
 inline constexpr uint8_t kForAgent = 1 << static_cast<uint8_t>(Role::Agent);
 inline constexpr uint8_t kForWitness = 1 << static_cast<uint8_t>(Role::Witness);
 inline constexpr uint8_t kForProbe = 1 << static_cast<uint8_t>(Role::Probe);
+inline constexpr uint8_t kForInjector = 1 << static_cast<uint8_t>(Role::Injector);
 inline constexpr uint8_t kForNodes = kForProxy | kForAgent | kForWitness;
-inline constexpr uint8_t kForAll = kForController | kForNodes | kForProbe;
+inline constexpr uint8_t kForAll = kForController | kForNodes | kForProbe | kForInjector;
 
 struct Key {
   // What is wrong with a text, or with each of a list.

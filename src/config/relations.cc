@@ -39,6 +39,9 @@ class Relations {
       case Role::Probe:
         check_probe();
         break;
+      case Role::Injector:
+        check_injector();
+        break;
     }
     return std::move(problems_);
   }
@@ -91,6 +94,18 @@ class Relations {
     std::vector<std::pair<string_view, string_view>> taken;  // address, key
     claim(taken, probe.listen, "probe.listen");
     claim(taken, probe.health_listen, "probe.health_listen");
+  }
+
+  void check_injector() {
+    const InjectorSection& injector = loaded_.config.injector;
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    claim(taken, injector.listen, "injector.listen");
+    claim(taken, injector.health_listen, "injector.health_listen");
+    if (injector.certificate_file.empty() || injector.key_file.empty()) {
+      error({"injector.certificate_file", "injector.key_file"},
+            "an injector needs injector.certificate_file and injector.key_file: API servers ask "
+            "over TLS only");
+    }
   }
 
   void unique_before_equals(const std::vector<std::string>& pairs, string_view key) {

@@ -39,6 +39,11 @@ Result<std::string> make_request(const std::string& private_key_pem);
 // A new self-signed authority for the cluster.
 Result<SigningKey> make_authority(const std::string& cluster, const Validity& validity);
 
+// A certificate with its key for a server that is no node of a cluster, such as a webhook: it has
+// these DNS names and no identity. kInvalidArgument if there is none, or one is not a DNS name.
+Result<SigningKey> make_server(const SigningKey& authority, const std::vector<std::string>& names,
+                               const Validity& validity);
+
 struct CertificateSpec {
   Identity identity;
   // Host names and IP addresses others reach it by, at most 64; only of controllers and proxies,

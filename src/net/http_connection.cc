@@ -67,6 +67,7 @@ void HttpConnection::enter(Phase phase) {
     case Phase::Idle:
       return within(options.idle_timeout);
     case Phase::Header:
+      request_.began = shared_.clock.now();
       return within(options.header_timeout);
     case Phase::Body:
       return within(options.body_timeout);

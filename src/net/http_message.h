@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "net/http_target.h"
 
@@ -35,6 +36,7 @@ struct HttpRequest {
   // others are kept. One that was sent more than once has all its values, with ", " between them.
   std::map<std::string, std::string> headers{};
   std::string body{};
+  Time began{};  // when its first byte came
 };
 
 // Where a handler writes a response that has no end of its own.

@@ -22,12 +22,13 @@ MAY_INCLUDE = {
     "tunnel": "base metrics net resource identity route",
     "ingress": "base metrics net resource identity tunnel",
     "probe": "base metrics net resource",
+    "inject": "base metrics net probe",
     "route": "base resource",
     "track": "base metrics route",
     "node": "base metrics net rpc resource events cache health identity",
     "api": "base metrics net rpc resource health identity store events cache ha",
     "web": "base metrics net resource health identity events cache api",
-    "cli": "base net rpc resource identity config",
+    "cli": "base net rpc resource identity config inject",
 }
 MAY_INCLUDE["app"] = " ".join(MAY_INCLUDE)
 # Files that reach further than their module: by how their path begins.

@@ -1,0 +1,99 @@
+#include "cli/install.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/private_file.h"
+#include "base/reason.h"
+#include "cli/output.h"
+#include "identity/certificate.h"
+
+namespace holdfast::cli {
+namespace {
+
+constexpr const char* kAuthority = "holdfast-injector";
+constexpr std::chrono::hours kBefore(1);  // clocks of API servers may be behind
+
+Status wrong(std::string_view message) {
+  return coded(absl::StatusCode::kInvalidArgument, "HF7156", message);
+}
+
+// The authority's key is used once and forgotten: it can sign nothing else, ever.
+Status make_certificate(int days, inject::ManifestOptions& manifests) {
+  if (days < 1 || days > 36'500) return wrong("--days: from 1 to 36500");
+  const WallTime now = SystemClock().wall_now();
+  const identity::Validity validity{.not_before = now - kBefore,
+                                    .not_after = now + std::chrono::hours(24) * days};
+  TRY(const identity::SigningKey authority, identity::make_authority(kAuthority, validity));
+  TRY(const identity::SigningKey server,
+      identity::make_server(authority, inject::server_names(manifests.name_space), validity));
+  manifests.ca = authority.certificate_pem;
+  manifests.certificate = server.certificate_pem;
+  manifests.key = server.private_key_pem;
+  return absl::OkStatus();
+}
+
+Status read_certificate(const InstallOptions& options, inject::ManifestOptions& manifests) {
+  TRY(manifests.ca, read_small_file(options.ca_file));
+  TRY_OK(annotate(identity::validity_of(manifests.ca).status(), "--ca-file"));
+  if (!options.existing_secret.empty()) {
+    manifests.secret = options.existing_secret;
+    return absl::OkStatus();
+  }
+  TRY(manifests.certificate, read_small_file(options.certificate_file));
+  TRY(manifests.key, read_small_file(options.key_file));
+  return annotate(identity::check_key(manifests.certificate, manifests.key), "--certificate-file");
+}
+
+// Which of the three ways: made here, from files, or in the cluster already.
+Status check_sources(const InstallOptions& options) {
+  const bool files = !options.certificate_file.empty() || !options.key_file.empty();
+  const bool both = !options.certificate_file.empty() && !options.key_file.empty();
+  const bool secret = !options.existing_secret.empty();
+  if (files && !both) return wrong("--certificate-file and --key-file go together");
+  if (files && secret) return wrong("give files, or --existing-secret, not both");
+  if (options.ca_file.empty() == (files || secret)) {
+    return wrong(
+        "--ca-file goes with --certificate-file and --key-file, or with --existing-secret; without "
+        "all of them a certificate is made");
+  }
+  return absl::OkStatus();
+}
+
+Result<inject::ManifestOptions> prepare(const InstallOptions& options) {
+  inject::ManifestOptions manifests = options.manifests;
+  if (!options.print) {
+    return wrong(
+        "only printing is offered: add --print, and hand the output to kubectl apply -f -");
+  }
+  TRY_OK(check_sources(options));
+  const bool make = options.ca_file.empty();
+  // Names first: what is wrong with them would only show as a certificate that cannot be made.
+  if (make) manifests.ca = "to be made";
+  TRY_OK(inject::check_options(manifests));
+  TRY_OK(make ? make_certificate(options.days, manifests) : read_certificate(options, manifests));
+  TRY_OK(inject::check_options(manifests));
+  return manifests;
+}
+
+}  // namespace
+
+Exit install_kubernetes(const Console& console, const InstallOptions& options) {
+  const Result<inject::ManifestOptions> manifests = prepare(options);
+  if (!manifests.ok()) {
+    const Reason reason = split_reason(manifests.status());
+    const bool coded = !reason.code.empty();
+    return console.report({coded ? Exit::Usage : Exit::BadInput,
+                           coded ? std::string(reason.code) : "HF6001", std::string(reason.message),
+                           "see `holdfast install k8s --help`"});
+  }
+  if (!manifests->key.empty()) {
+    print_err(
+        "warning: the output holds the injector's private key (Secret); do not keep it where "
+        "others can read it\n");
+  }
+  print_out(inject::manifests(*manifests));
+  return Exit::Ok;
+}
+
+}  // namespace holdfast::cli

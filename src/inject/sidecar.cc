@@ -1,0 +1,170 @@
+#include "inject/sidecar.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace holdfast::inject {
+namespace {
+
+using std::string_view;
+
+constexpr string_view kProbesVariable = "HOLDFAST_DATAPLANE_PROBES";
+constexpr string_view kListenVariable = "HOLDFAST_PROBE_LISTEN";
+constexpr int kSidecarUser = 5678;
+constexpr string_view kAddressVariable = "HOLDFAST_PROBE_ADDRESS";
+
+json::value health_probe(uint16_t port) {
+  return {{"httpGet", {{"path", "/healthz"}, {"port", port}}}, {"periodSeconds", 1}};
+}
+
+json::object variable(string_view name, string_view value) {
+  return {{"name", key(name)}, {"value", key(value)}};
+}
+
+std::string listen_address(uint16_t port) {
+  return fmt::format("[::]:{}", port);
+}
+
+// What the strictest namespaces ask for. The user is the one that redirections let pass.
+json::value security_context() {
+  return {{"runAsUser", kSidecarUser},
+          {"runAsGroup", kSidecarUser},
+          {"runAsNonRoot", true},
+          {"allowPrivilegeEscalation", false},
+          {"readOnlyRootFilesystem", true},
+          {"capabilities", {{"drop", json::array{"ALL"}}}},
+          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+}
+
+json::object new_sidecar(const SidecarWish& wish) {
+  json::object out{{"name", wish.name}, {"image", wish.image}, {"args", json::array{"probe"}}};
+  const json::object pod_address{{"name", key(kAddressVariable)},
+                                 {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}};
+  out["env"] = json::array{variable(kProbesVariable, wish.registry),
+                           variable(kListenVariable, listen_address(wish.port)), pod_address};
+  out["resources"] = {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}},
+                      {"limits", {{"memory", "128Mi"}}}};
+  out["securityContext"] = security_context();
+  if (wish.native) {
+    // The containers behind it wait until it can be asked.
+    out["restartPolicy"] = "Always";
+    out["startupProbe"] = health_probe(wish.port);
+    out["startupProbe"].as_object()["failureThreshold"] = 60;
+  }
+  out["readinessProbe"] = health_probe(wish.port);
+  return out;
+}
+
+json::object* find_named(json::array& list, string_view name) {
+  for (json::value& item : list) {
+    json::object* object = item.if_object();
+    if (object != nullptr && find_text(*object, "name") == name) return object;
+  }
+  return nullptr;
+}
+
+json::array* find_list(json::object& object, string_view name) {
+  json::value* value = find(object, name);
+  return value == nullptr ? nullptr : value->if_array();
+}
+
+json::object* find_container(json::object& spec, string_view name) {
+  for (const string_view list : {"initContainers", "containers"}) {
+    json::array* containers = find_list(spec, list);
+    json::object* found = containers == nullptr ? nullptr : find_named(*containers, name);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+json::array& made_list(json::object& parent, string_view name, Record& record) {
+  if (find_list(parent, name) == nullptr) {
+    record.made[key(name)] = to_json(value_of(parent, name));
+    parent[key(name)] = json::array();
+  }
+  return *find_list(parent, name);
+}
+
+// Sets the value of one variable, and notes what it was if the container is not ours.
+void set_variable(json::object& container, string_view name, string_view value, Record& record) {
+  json::array& env = made_list(container, "env", record);
+  json::object* there = find_named(env, name);
+  const bool same = there != nullptr && find_text(*there, "value") == value;
+  if (same) return;
+  if (!record.env.contains(key(name))) {
+    record.env[key(name)] = to_json(there == nullptr ? Was() : Was(*there));
+  }
+  if (there == nullptr) {
+    env.push_back(variable(name, value));
+  } else {
+    *there = variable(name, value);
+  }
+}
+
+// The probes of a sidecar that we made follow when the handler moves.
+void move_health_probes(json::object& container, uint16_t from, uint16_t to) {
+  for (const string_view name : {"startupProbe", "readinessProbe"}) {
+    json::object* probe = find_object(container, name);
+    json::object* http = probe == nullptr ? nullptr : find_object(*probe, "httpGet");
+    json::value* port = http == nullptr ? nullptr : find(*http, "port");
+    if (port != nullptr && port_number(*port) == from) *port = to;
+  }
+}
+
+}  // namespace
+
+void put_sidecar(json::object& spec, const SidecarWish& wish, const Record& old, Record& record) {
+  if (json::object* there = find_container(spec, wish.name)) {
+    const bool ours = !old.sidecar.empty();
+    record.sidecar = old.sidecar;
+    record.env = old.env;
+    if (ours) move_health_probes(*there, old.port, wish.port);
+    set_variable(*there, kProbesVariable, wish.registry, record);
+    set_variable(*there, kListenVariable, listen_address(wish.port), record);
+    if (ours) record.env.clear();
+    return;
+  }
+  record.sidecar = wish.native ? "initContainers" : "containers";
+  json::array& list = made_list(spec, record.sidecar, record);
+  list.insert(wish.native ? list.begin() : list.end(), new_sidecar(wish));
+}
+
+void restore_sidecar(json::object& spec, string_view name, const Record& record) {
+  if (!record.sidecar.empty()) {
+    json::array* list = find_list(spec, record.sidecar);
+    if (list == nullptr) return;
+    json::object* container = find_named(*list, name);
+    if (container != nullptr) {
+      for (auto item = list->begin(); item != list->end(); ++item) {
+        if (item->if_object() != container) continue;
+        list->erase(item);
+        break;
+      }
+    }
+    const json::value* made = find(record.made, record.sidecar);
+    if (made != nullptr && list->empty()) restore(spec, record.sidecar, was_from(*made));
+    return;
+  }
+  json::object* container = find_container(spec, name);
+  json::array* env = container == nullptr ? nullptr : find_list(*container, "env");
+  if (env == nullptr) return;
+  for (const auto& member : record.env) {
+    json::object* there = find_named(*env, view(member.key()));
+    const Was was = was_from(member.value());
+    if (there == nullptr) continue;
+    if (was && was->is_object()) {
+      *there = was->get_object();
+      continue;
+    }
+    for (auto item = env->begin(); item != env->end(); ++item) {
+      if (item->if_object() != there) continue;
+      env->erase(item);
+      break;
+    }
+  }
+  const json::value* made = find(record.made, "env");
+  if (made != nullptr && env->empty()) restore(*container, "env", was_from(*made));
+}
+
+}  // namespace holdfast::inject

@@ -1,0 +1,26 @@
+// The container that runs the handler: added if the pod has none, else told what to ask.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "inject/record.h"
+#include "inject/translate.h"
+
+namespace holdfast::inject {
+
+struct SidecarWish {
+  std::string name;
+  std::string image;
+  uint16_t port = 0;
+  std::string registry;  // JSON
+  bool native = false;   // it must run before the other containers start
+};
+
+// Notes in `record` what undoing it needs.
+void put_sidecar(json::object& spec, const SidecarWish& wish, const Record& old, Record& record);
+
+// Takes away what the record says was put there.
+void restore_sidecar(json::object& spec, std::string_view name, const Record& record);
+
+}  // namespace holdfast::inject

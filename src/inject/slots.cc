@@ -1,0 +1,139 @@
+#include "inject/slots.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reason.h"
+
+namespace holdfast::inject {
+namespace {
+
+using std::string_view;
+
+constexpr std::array<string_view, 3> kProbes = {"startupProbe", "livenessProbe", "readinessProbe"};
+constexpr std::array<string_view, 2> kHooks = {"postStart", "preStop"};
+constexpr std::array<string_view, 3> kActions = {"httpGet", "tcpSocket", "grpc"};
+
+class Finder {
+ public:
+  Finder(const Record& old, string_view sidecar, std::vector<std::string>& warnings)
+      : old_(old), sidecar_(sidecar), warnings_(warnings) {}
+
+  // One list of containers. Init containers that end are left out.
+  Status list(json::object& spec, string_view name) {
+    json::value* value = find(spec, name);
+    if (value == nullptr || value->is_null()) return absl::OkStatus();
+    if (!value->is_array()) return wrong(fmt::format("spec.{} is no list", name));
+    const bool init = name == "initContainers";
+    const size_t first = slots_.size();
+    for (json::value& item : value->get_array()) {
+      json::object* container = item.if_object();
+      if (container == nullptr) return wrong(fmt::format("spec.{} holds what is no object", name));
+      const std::string called = find_text(*container, "name");
+      if (called == sidecar_ && !called.empty()) {
+        mark_early(init ? first : 0);
+      } else if (!init || find_text(*container, "restartPolicy") == "Always") {
+        add_container(*container, called, init);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Slot> take() { return std::move(slots_); }
+
+ private:
+  static Status wrong(string_view what) {
+    return coded(absl::StatusCode::kInvalidArgument, "HF7104", what);
+  }
+
+  // The handler stands here: what stands before it and goes on running is started earlier.
+  void mark_early(size_t first) {
+    for (size_t i = first; i < slots_.size(); ++i) slots_[i].early = slots_[i].native;
+  }
+
+  void add_container(json::object& container, const std::string& called, bool native) {
+    if (called.empty() || !names_.insert(called).second) {
+      warnings_.push_back(called.empty()
+                              ? std::string("A container has no name, so its probes stay.")
+                              : fmt::format("Two containers are called {}, so the probes of the "
+                                            "second one stay.",
+                                            quoted(called)));
+      return;
+    }
+    Slot slot{.container = called, .owner = &container, .native = native};
+    for (const string_view name : kProbes) {
+      slot.name = name;
+      if (json::object* holder = find_object(container, name)) add(slot, *holder);
+    }
+    json::object* lifecycle = find_object(container, "lifecycle");
+    if (lifecycle == nullptr) return;
+    slot.hook = true;
+    for (const string_view name : kHooks) {
+      slot.name = name;
+      if (json::object* holder = find_object(*lifecycle, name)) add(slot, *holder);
+    }
+  }
+
+  void add(Slot slot, json::object& holder) {
+    slot.holder = &holder;
+    if (!slot.hook && holder.contains("exec")) {
+      warnings_.push_back(fmt::format(
+          "{}: a command is run inside the container, so it stays as it is.", place_of(slot)));
+      return;
+    }
+    const auto held = [&](string_view action) {
+      const json::value* value = find(holder, action);
+      return value != nullptr && !value->is_null();
+    };
+    const auto count = std::ranges::count_if(kActions, held);
+    if (count == 0 || (slot.hook && !held("httpGet"))) return;
+    if (count > 1) {
+      warnings_.push_back(
+          fmt::format("{}: it has several actions, so it stays as it is.", place_of(slot)));
+      return;
+    }
+    const string_view action = *std::ranges::find_if(kActions, held);
+    slot.original[key(action)] = *find(holder, action);
+    take_recorded(slot);
+    slots_.push_back(std::move(slot));
+  }
+
+  void take_recorded(Slot& slot) const {
+    const json::object* recorded = original_of(old_, slot.container, slot.name);
+    const json::object* http = find_object(*slot.holder, "httpGet");
+    if (recorded == nullptr || http == nullptr || old_.port == 0) return;
+    const json::value* port = find(*http, "port");
+    if (port == nullptr || port_number(*port) != old_.port) return;
+    slot.original = *recorded;
+    slot.ours = true;
+  }
+
+  const Record& old_;
+  string_view sidecar_;
+  std::vector<std::string>& warnings_;
+  std::vector<Slot> slots_;
+  std::set<std::string, std::less<>> names_;
+};
+
+}  // namespace
+
+Result<std::vector<Slot>> find_slots(json::object& pod, const Record& old, string_view sidecar,
+                                     std::vector<std::string>& warnings) {
+  json::object* spec = find_object(pod, "spec");
+  if (spec == nullptr) return std::vector<Slot>();
+  Finder finder(old, sidecar, warnings);
+  TRY_OK(finder.list(*spec, "initContainers"));
+  TRY_OK(finder.list(*spec, "containers"));
+  return finder.take();
+}
+
+std::string place_of(const Slot& slot) {
+  return fmt::format("container {}, {}", quoted(slot.container), slot.name);
+}
+
+}  // namespace holdfast::inject

@@ -1,0 +1,269 @@
+#include "inject/translate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/reason.h"
+#include "inject/annotations.h"
+#include "inject/patch.h"
+#include "inject/pods.h"
+#include "inject/sidecar.h"
+#include "inject/slots.h"
+#include "probe/registry.h"
+
+namespace holdfast::inject {
+namespace {
+
+using std::string_view;
+
+constexpr string_view kFirstProbes[] = {"httpGet", "tcpSocket", "grpc"};
+
+// Puts the original action back in the place of the one that asks the handler.
+void restore_slot(const Slot& slot) {
+  const auto& original = *slot.original.begin();
+  for (const string_view action : kFirstProbes) {
+    if (!slot.holder->contains(key(action))) continue;
+    replace_member(*slot.holder, action, view(original.key()), original.value());
+    return;
+  }
+}
+
+// The action that asks the handler. Fields of a newer version stay, as far as they are httpGet's.
+void rewrite_slot(const Slot& slot, string_view path, uint16_t port) {
+  if (slot.ours) {
+    json::object& http = *find_object(*slot.holder, "httpGet");
+    http["path"] = key(path);
+    http["port"] = port;
+    return;
+  }
+  const auto& original = *slot.original.begin();
+  json::object http;
+  if (view(original.key()) == "httpGet") {
+    http = original.value().get_object();
+    for (const string_view gone : {"scheme", "httpHeaders", "host", "protocol"}) {
+      restore(http, gone, Was());
+    }
+  }
+  http["path"] = key(path);
+  http["port"] = port;
+  replace_member(*slot.holder, view(original.key()), "httpGet", std::move(http));
+}
+
+class PodTranslation {
+ public:
+  PodTranslation(json::object& pod, const InjectOptions& options,
+                 std::vector<std::string>& warnings)
+      : pod_(pod), spec_(*find_object(pod, "spec")), options_(options), warnings_(warnings) {}
+
+  Status translate() {
+    TRY(old_, read_record(pod_));
+    TRY(settings_, read_settings(pod_, old_, options_));
+    if (settings_.gateway) return absl::OkStatus();
+    if (!settings_.enabled) return exclude_real_ports();
+    TRY(std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), warnings_));
+    if (is_on_host(slots)) return absl::OkStatus();
+    TRY_OK(plan(slots));
+    if (planned_.empty()) return undo();
+    TRY_OK(check_container_ports());
+    rewrite();
+    AnnotationWriter annotations(pod_, old_, record_);
+    annotations.enabled(settings_.port);
+    annotations.exclude(std::span(&settings_.port, 1));
+    return annotations.finish();
+  }
+
+  Status undo() {
+    TRY(old_, read_record(pod_));
+    if (!old_.present) return absl::OkStatus();
+    std::vector<std::string> ignored;
+    TRY(const std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), ignored));
+    for (const Slot& slot : slots) {
+      if (slot.ours) restore_slot(slot);
+    }
+    restore_sidecar(spec_, sidecar_name(), old_);
+    restore_annotations(pod_, old_);
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Planned {
+    Slot slot;
+    std::string path;
+  };
+
+  // The one it has, whatever the options say now.
+  std::string sidecar_name() const { return old_.name.empty() ? options_.sidecar : old_.name; }
+
+  // The probes of a pod in the node's network are not redirected, and its port would be the node's.
+  bool is_on_host(const std::vector<Slot>& slots) {
+    const json::value* host = find(spec_, "hostNetwork");
+    const bool on_host = host != nullptr && host->is_bool() && host->get_bool();
+    if (on_host && !slots.empty()) {
+      warnings_.emplace_back("The pod is in the network of its node, so its probes stay.");
+    }
+    return on_host;
+  }
+
+  // Without a handler the kubelet asks the application itself, so that must not be redirected.
+  Status exclude_real_ports() {
+    TRY_OK(undo());
+    old_ = Record();
+    std::vector<std::string> ignored;
+    TRY(const std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), ignored));
+    std::vector<uint16_t> ports;
+    for (const Slot& slot : slots) {
+      const Result<probe::Probe> probe = read_action(slot, ignored);
+      if (!probe.ok()) {
+        leave(slot, probe.status());
+      } else if (probe->host.empty()) {
+        ports.push_back(probe->port);
+      }
+    }
+    std::ranges::sort(ports);
+    ports.erase(std::ranges::unique(ports).begin(), ports.end());
+    if (ports.empty()) return absl::OkStatus();
+    AnnotationWriter annotations(pod_, old_, record_);
+    annotations.exclude(ports);
+    return record_.annotations.empty() ? absl::OkStatus() : annotations.finish();
+  }
+
+  void leave(const Slot& slot, const Status& why) {
+    const string_view text = split_reason(why).message;
+    warnings_.push_back(fmt::format("{}: {}, so it stays as it is.", place_of(slot), text));
+    if (slot.ours) restore_slot(slot);
+  }
+
+  // Which slots can be translated, and the path that each gets.
+  Status plan(std::vector<Slot>& slots) {
+    for (Slot& slot : slots) {
+      if (slot.early) {
+        leave(slot, absl::FailedPreconditionError("it is started before the handler"));
+        continue;
+      }
+      std::vector<std::string> unknown;
+      const Result<probe::Probe> probe = read_action(slot, unknown);
+      if (!probe.ok()) {
+        leave(slot, probe.status());
+        continue;
+      }
+      if (probe->port == settings_.port && probe->host.empty()) return taken_port(place_of(slot));
+      Result<std::string> path = registry_.add(*probe);
+      if (!path.ok()) {
+        leave(slot, path.status());
+        continue;
+      }
+      for (const std::string& field : unknown) {
+        warnings_.push_back(fmt::format(
+            "{}: {} is a field that the handler does not know; the probe is made without it.",
+            place_of(slot), quoted(field)));
+      }
+      planned_.push_back({std::move(slot), *std::move(path)});
+    }
+    return absl::OkStatus();
+  }
+
+  Status taken_port(string_view who) const {
+    return coded(absl::StatusCode::kInvalidArgument, "HF7101",
+                 fmt::format("{}: port {} is the probe handler's; set the annotation {} to another",
+                             who, settings_.port, kOwnVirtualProbesPort));
+  }
+
+  Status check_container_ports() const {
+    for (const string_view list : {"initContainers", "containers"}) {
+      const json::array* containers = find_array(spec_, list);
+      if (containers == nullptr) continue;
+      for (const json::value& item : *containers) TRY_OK(check_ports(item.get_object()));
+    }
+    return absl::OkStatus();
+  }
+
+  Status check_ports(const json::object& container) const {
+    const std::string name = find_text(container, "name");
+    const json::array* ports = find_array(container, "ports");
+    if (name == sidecar_name() || ports == nullptr) return absl::OkStatus();
+    for (const json::value& item : *ports) {
+      const json::object* port = item.if_object();
+      if (port == nullptr) continue;
+      const std::string protocol = find_text(*port, "protocol");
+      const json::value* number = find(*port, "containerPort");
+      const bool tcp = protocol.empty() || protocol == "TCP";
+      if (tcp && number != nullptr && port_number(*number) == settings_.port) {
+        return taken_port(fmt::format("container {}, containerPort", quoted(name)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A pod that is to end does not end before its ordinary containers have, and an init container
+  // that is probed needs the handler before them.
+  bool needs_native() const {
+    const std::string policy = find_text(spec_, "restartPolicy");
+    return policy == "Never" || policy == "OnFailure" ||
+           std::ranges::any_of(planned_, [](const Planned& one) { return one.slot.native; });
+  }
+
+  void rewrite() {
+    record_.port = settings_.port;
+    record_.name = sidecar_name();
+    const bool native = needs_native();
+    for (const Planned& one : planned_) {
+      json::value& slots = record_.probes[key(one.slot.container)];
+      if (!slots.is_object()) slots.emplace_object();
+      slots.get_object()[key(one.slot.name)] = one.slot.original;
+      rewrite_slot(one.slot, one.path, settings_.port);
+    }
+    put_sidecar(spec_,
+                {.name = sidecar_name(),
+                 .image = options_.image.empty() ? kDefaultImage : options_.image,
+                 .port = settings_.port,
+                 .registry = registry_.to_json(),
+                 .native = native},
+                old_, record_);
+  }
+
+  json::object& pod_;
+  json::object& spec_;
+  const InjectOptions& options_;
+  std::vector<std::string>& warnings_;
+  Record old_;
+  Record record_;
+  Settings settings_;
+  probe::Registry registry_;
+  std::vector<Planned> planned_;
+};
+
+template <typename Edit>
+Result<Translation> edit_pods(const json::value& document, const InjectOptions& options,
+                              Edit edit) {
+  Translation out{.document = document, .patch = {}, .warnings = {}};
+  TRY(const std::vector<PodPlace> places, find_pods(out.document));
+  for (const PodPlace& place : places) {
+    std::vector<std::string> warnings;
+    PodTranslation pod(*place.pod, options, warnings);
+    const Status edited = edit(pod);
+    if (!edited.ok()) {
+      const Reason reason = split_reason(edited);
+      return coded(edited.code(), reason.code, fmt::format("{}: {}", place.owner, reason.message));
+    }
+    for (const std::string& warning : warnings) {
+      out.warnings.push_back(fmt::format("{}: {}", place.owner, warning));
+    }
+  }
+  out.patch = difference(document, out.document);
+  return out;
+}
+
+}  // namespace
+
+Result<Translation> translate(const json::value& document, const InjectOptions& options) {
+  return edit_pods(document, options, [](PodTranslation& pod) { return pod.translate(); });
+}
+
+Result<Translation> undo(const json::value& document, const InjectOptions& options) {
+  return edit_pods(document, options, [](PodTranslation& pod) { return pod.undo(); });
+}
+
+}  // namespace holdfast::inject

@@ -1,0 +1,39 @@
+// The translation of a pod: its network probes and HTTP hooks become requests to the one port of
+// the probe handler, and the handler, as a sidecar, gets the list of what to ask in their stead.
+// The received document is edited, never rebuilt: what this file does not name stays as it is.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace holdfast::inject {
+
+struct InjectOptions {
+  uint16_t port = 9000;  // of the handler; a pod's annotation wins, 0 disables
+  bool enabled = true;   // what a pod gets that has no annotation about it
+  std::string image{};   // of the sidecar; empty: kDefaultImage
+  std::string sidecar = "holdfast-sidecar";
+};
+
+constexpr const char* kDefaultImage = "holdfast/holdfastd:latest";
+
+struct Translation {
+  boost::json::value document;        // translated
+  boost::json::array patch;           // RFC 6902, minimal; empty: nothing to do
+  std::vector<std::string> warnings;  // one sentence each
+};
+
+// document: a Pod, a workload with a pod template, or a List of such; anything else comes back as
+// it is. kInvalidArgument with HF71xx: a real conflict, or a document that is no Kubernetes object.
+Result<Translation> translate(const boost::json::value& document, const InjectOptions& options);
+
+// Takes away what translate() did: undo(translate(x)) is x.
+Result<Translation> undo(const boost::json::value& document, const InjectOptions& options);
+
+}  // namespace holdfast::inject
