@@ -205,7 +205,8 @@ int main(int argc, char** argv) {
       "  holdfastd proxy          takes clients, and the tunnels of agents\n"
       "  holdfastd agent          exposes services through tunnels that it dials\n"
       "  holdfastd witness        keeps the record of a pair of controllers\n"
-      "  holdfastd probe          makes the probes of a pod, behind one HTTP port\n"};
+      "  holdfastd probe          makes the probes of a pod, behind one HTTP port\n"
+      "  holdfastd injector       translates the probes of new pods for API servers\n"};
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();

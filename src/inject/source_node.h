@@ -15,7 +15,8 @@ namespace holdfast::inject {
 
 constexpr size_t kNowhere = std::string_view::npos;
 constexpr size_t kMaxSourceDepth = 64;
-constexpr size_t kMaxSourceNodes = 500'000;  // aliases written out
+constexpr size_t kMaxSourceNodes = 500'000;
+constexpr size_t kMaxAliasedNodes = 10'000;  // what aliases and merges bring, written out
 
 struct SourceMember;
 

@@ -1,6 +1,6 @@
 // YAML with the places of its values, through yaml-cpp's events, which tell where a node begins;
 // source_extent.cc finds where it ends. What is said of that library in resource/yaml_reader.cc
-// holds here too; aliases and merges are written out, within kMaxSourceNodes.
+// holds here too; aliases and merges are written out, within kMaxAliasedNodes.
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -66,8 +66,9 @@ class SourceHandler final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) return fail(mark.line, "an alias inside what it names");
+    aliased_ += count_nodes(found->second);
+    if (aliased_ > kMaxAliasedNodes) return fail(mark.line, "aliases that bring too much");
     SourceNode node = found->second;
-    nodes_ += count_nodes(node);
     node.shared = true;
     node.begin = place(mark);
     add(std::move(node), 0);
@@ -191,6 +192,7 @@ class SourceHandler final : public YAML::EventHandler {
   string_view text_;
   bool started_ = false;
   size_t nodes_ = 0;
+  size_t aliased_ = 0;
   std::vector<Frame> frames_;
   std::map<YAML::anchor_t, SourceNode> anchors_;
   std::optional<SourceNode> root_;
