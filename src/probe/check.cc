@@ -22,6 +22,13 @@ Verdict not_checked_yet() {
   return {.healthy = false, .reason = "not checked yet"};
 }
 
+void CheckStats::add(const CheckStats& other) {
+  succeeded += other.succeeded;
+  failed += other.failed;
+  thrown_away += other.thrown_away;
+  turned += other.turned;
+}
+
 Check::Check(const CheckTimes& times, Verdict begin, Rng& rng, Time now)
     : times_(times), verdict_(std::move(begin)) {
   HF_CHECK(times.period > Duration::zero(), "a check has a period");

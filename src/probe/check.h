@@ -44,6 +44,7 @@ struct CheckStats {
   uint64_t failed = 0;
   uint64_t thrown_away = 0;  // errors, after their last try
   uint64_t turned = 0;       // from healthy to unhealthy, or back
+  void add(const CheckStats& other);
 };
 
 class Check {

@@ -8,6 +8,11 @@
 #include "base/check.h"
 
 namespace holdfast::probe {
+namespace {
+
+constexpr size_t kMostPast = 4'096;
+
+}  // namespace
 
 void CheckTable::set(const std::vector<CheckSpec>& specs, const std::vector<std::string>& exposed,
                      Time now) {
@@ -24,8 +29,14 @@ void CheckTable::set(const std::vector<CheckSpec>& specs, const std::vector<std:
                    .second;
     HF_CHECK(added, "each check has a name of its own");
   }
+  for (const auto& [name, entry] : entries_) remember(entry);
   entries_ = std::move(next);
   exposed_ = {exposed.begin(), exposed.end()};
+}
+
+void CheckTable::remember(const Entry& entry) {
+  if (past_.size() >= kMostPast && !past_.contains(entry.spec.name)) return;
+  past_[entry.spec.name].add(entry.check.stats());
 }
 
 Verdict CheckTable::begin_with(const CheckSpec& spec) const {
@@ -80,6 +91,8 @@ std::vector<CheckTable::Row> CheckTable::rows() const {
                     .service = entry.spec.service,
                     .verdict = entry.check.verdict(),
                     .stats = entry.check.stats()});
+    const auto past = past_.find(name);
+    if (past != past_.end()) rows.back().stats.add(past->second);
   }
   return rows;
 }

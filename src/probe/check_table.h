@@ -44,7 +44,7 @@ class CheckTable {
     std::string name{};
     std::string service{};
     Verdict verdict{};
-    CheckStats stats{};
+    CheckStats stats{};  // with those of earlier checks of that name
   };
 
   explicit CheckTable(uint64_t seed) : rng_(seed) {}
@@ -72,10 +72,12 @@ class CheckTable {
     Check check;
   };
   Verdict begin_with(const CheckSpec& spec) const;
+  void remember(const Entry& entry);
 
   Rng rng_;
   CheckId last_id_ = 0;
-  std::map<std::string, Entry, std::less<>> entries_;  // by name
+  std::map<std::string, Entry, std::less<>> entries_;    // by name
+  std::map<std::string, CheckStats, std::less<>> past_;  // of checks that are gone
   std::set<std::string, std::less<>> exposed_;
 };
 

@@ -169,6 +169,20 @@ TEST_F(CheckTableTest, AnErrorStartsTheSameProbeAgain) {
   EXPECT_EQ(actions.start[0].probe, first[0].probe);
 }
 
+TEST_F(CheckTableTest, CountsOfACheckThatChangesOrComesBackGoOn) {
+  set({spec("web", 80)}, {"web"});
+  run(5s, kWell);
+  const uint64_t before = table_.rows()[0].stats.succeeded;
+
+  set({spec("web", 81)}, {"web"});
+  EXPECT_EQ(table_.rows()[0].stats.succeeded, before);
+  set({}, {"web"});
+  set({spec("web", 81)}, {"web"});
+
+  EXPECT_EQ(table_.rows()[0].stats.succeeded, before);
+  EXPECT_GE(before, 3u);
+}
+
 TEST_F(CheckTableTest, RowsSayHowEachCheckStands) {
   set({spec("api"), spec("api/metrics")}, {"api"});
   run(5s, kWell);
