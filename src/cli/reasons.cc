@@ -8,7 +8,7 @@ namespace holdfast::cli {
 namespace {
 
 // code, title, what it means, what to do. HF2nnn are in reasons_tunnel.cc, HF4nnn in
-// reasons_pair.cc.
+// reasons_pair.cc, HF7nnn in reasons_probe.cc.
 constexpr ReasonInfo kReasons[] = {
     {"HF1001", "no controller reached",
      "Nothing answers at the address, or the network does not let us through.",
@@ -250,6 +250,7 @@ std::vector<ReasonInfo> all_reasons() {
   std::vector<ReasonInfo> all(std::begin(kReasons), std::end(kReasons));
   all.insert(all.end(), tunnel_reasons().begin(), tunnel_reasons().end());
   all.insert(all.end(), pair_reasons().begin(), pair_reasons().end());
+  all.insert(all.end(), probe_reasons().begin(), probe_reasons().end());
   std::ranges::sort(all, {}, &ReasonInfo::code);
   return all;
 }
@@ -257,7 +258,7 @@ std::vector<ReasonInfo> all_reasons() {
 const ReasonInfo* find_reason(std::string_view code) {
   if (code.starts_with("HF") || code.starts_with("hf")) code.remove_prefix(2);
   for (const std::span<const ReasonInfo> rows :
-       {std::span<const ReasonInfo>(kReasons), tunnel_reasons(), pair_reasons()}) {
+       {std::span<const ReasonInfo>(kReasons), tunnel_reasons(), pair_reasons(), probe_reasons()}) {
     const auto found = std::ranges::find_if(
         rows, [&](const ReasonInfo& reason) { return reason.code.substr(2) == code; });
     if (found != rows.end()) return &*found;

@@ -24,6 +24,8 @@ const ReasonInfo* find_reason(std::string_view code);
 std::span<const ReasonInfo> tunnel_reasons();
 // The rows HF4nnn alone, in order: the pair, its witness, fencing.
 std::span<const ReasonInfo> pair_reasons();
+// The rows HF7nnn alone, in order: probes and the injector.
+std::span<const ReasonInfo> probe_reasons();
 // The row as `holdfast explain` shows it.
 std::string to_text(const ReasonInfo& reason);
 

@@ -12,12 +12,16 @@
 
 namespace holdfast::probe {
 
+namespace asio = boost::asio;
+
 struct ProberOptions {
-  std::string address = "127.0.0.1";       // where probes without a host go: the pod's IP
+  std::string address = "127.0.0.1";  // where probes without a host go: the pod's IP
   std::string user_agent = "kube-probe/1.0";
   std::string hook_user_agent = "kube-lifecycle/1.0";
   // Local address of every connection, for redirections that exempt it; empty: the kernel's choice.
   std::string source{};
+  // A hook has no time-out but the patience of who asks for it; this bounds it all the same.
+  Duration hook_timeout = std::chrono::hours(1);
   size_t max_running = 4096;  // beyond it a probe fails at once and says so
 };
 
@@ -26,7 +30,7 @@ struct ProberStats {
   uint64_t healthy = 0;
   uint64_t failed = 0;
   uint64_t errors = 0;
-  uint64_t cancelled = 0;
+  uint64_t cancelled = 0;  // healthy, failed, errors and cancelled tell all ends apart
   uint64_t refused_full = 0;
   size_t running = 0;
 };

@@ -1,0 +1,218 @@
+#include "probe/connection_service.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include "net/http_address.h"
+#include "net/look_up.h"
+
+namespace holdfast::probe {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kReadBytes = 16 * 1024;
+
+Status failed(int error) {
+  return absl::UnavailableError(std::generic_category().message(error));
+}
+
+Status too_late() {
+  return absl::DeadlineExceededError("no answer in time");
+}
+
+// Closing resets the connection: no TIME_WAIT here, and close() never waits.
+void reset_on_close(int socket) {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+// An address of the other family cannot be the source.
+bool bind_to(int socket, int family, const std::string& source) {
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(source, error);
+  if (error) return false;
+  const tcp::endpoint from(address, 0);
+  if (from.data()->sa_family != family) return true;
+  const int late = 1;  // the port is chosen when it connects, so that all of them can be used
+  ::setsockopt(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late, sizeof late);
+  return ::bind(socket, from.data(), static_cast<socklen_t>(from.size())) == 0;
+}
+
+}  // namespace
+
+Connection::Connection(const asio::any_io_executor& loop, Deadlines& deadlines, Duration timeout)
+    : deadlines_(deadlines), deadline_(std::chrono::steady_clock::now() + timeout), socket_(loop) {
+  deadlines_.add(deadline_, *this);
+}
+
+Connection::~Connection() {
+  deadlines_.remove(deadline_, *this);
+  close();
+}
+
+void Connection::close() {
+  tls_.reset();
+  boost::system::error_code ignored;  // closed either way
+  socket_.close(ignored);
+}
+
+void Connection::expire() {
+  expired_ = true;
+  boost::system::error_code ignored;  // closed either way
+  socket_.close(ignored);
+}
+
+Duration Connection::time_left() const {
+  return std::max(Duration::zero(), Duration(deadline_ - std::chrono::steady_clock::now()));
+}
+
+asio::awaitable<Status> Connection::is_over() {
+  if (expired_) co_return too_late();
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() == asio::cancellation_type::none) co_return absl::OkStatus();
+  co_return absl::CancelledError("cancelled");
+}
+
+asio::awaitable<Status> Connection::wait(asio::socket_base::wait_type direction) {
+  CO_TRY_OK(co_await is_over());
+  const auto [error] = co_await socket_.async_wait(direction, kAsValue);
+  CO_TRY_OK(co_await is_over());
+  if (error) co_return absl::UnavailableError(error.message());
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<bool> Connection::pause(Duration duration) {
+  asio::steady_timer timer(socket_.get_executor(), std::min(duration, time_left()));
+  const Status before = co_await is_over();
+  if (!before.ok()) co_return false;
+  co_await timer.async_wait(kAsValue);
+  const Status after = co_await is_over();
+  co_return after.ok() && time_left() > Duration::zero();
+}
+
+// The kernel finishes a connection on its own machine before the call returns, or soon after.
+Status Connection::start(const Endpoint& to, const std::string& source) {
+  close();
+  const int family = to.data()->sa_family;
+  const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return failed(errno);
+  boost::system::error_code error;
+  socket_.assign(to.protocol(), socket, error);
+  if (error) {
+    ::close(socket);
+    return absl::UnavailableError(error.message());
+  }
+  reset_on_close(socket);
+  if (!source.empty() && !bind_to(socket, family, source)) return failed(errno);
+  if (::connect(socket, to.data(), static_cast<socklen_t>(to.size())) == 0) {
+    return absl::OkStatus();
+  }
+  return errno == EINPROGRESS ? absl::OkStatus() : failed(errno);
+}
+
+asio::awaitable<Status> Connection::connect(const Endpoint& to, const std::string& source) {
+  CO_TRY_OK(start(to, source));
+  for (;;) {
+    // Asking again says how far it is.
+    const int result =
+        ::connect(socket_.native_handle(), to.data(), static_cast<socklen_t>(to.size()));
+    if (result == 0 || errno == EISCONN) co_return absl::OkStatus();
+    if (errno != EALREADY && errno != EINPROGRESS) co_return failed(errno);
+    CO_TRY_OK(co_await wait(asio::socket_base::wait_write));
+  }
+}
+
+asio::awaitable<Status> Connection::open(const std::string& host, uint16_t port,
+                                         const std::string& source) {
+  boost::system::error_code unknown;
+  const auto address = asio::ip::make_address(host, unknown);
+  if (!unknown) co_return co_await connect(tcp::endpoint(address, port), source);
+  const std::string name = net::join_host_port(host, std::to_string(port));
+  const Result<std::vector<Endpoint>> found = co_await net::look_up(name, time_left());
+  CO_TRY_OK(co_await is_over());
+  if (!found.ok()) co_return absl::UnavailableError(found.status().message());
+  Status last = absl::UnavailableError("its name has no address");
+  for (const Endpoint& endpoint : *found) {
+    last = co_await connect(endpoint, source);
+    const bool settled = last.ok() || !absl::IsUnavailable(last);
+    if (settled) break;
+  }
+  co_return last;
+}
+
+asio::awaitable<Status> Connection::send_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    } else if (errno == EAGAIN) {
+      CO_TRY_OK(co_await wait(asio::socket_base::wait_write));
+    } else if (errno != EINTR) {
+      co_return failed(errno);
+    }
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Result<size_t>> Connection::receive(std::span<char> into) {
+  for (;;) {
+    CO_TRY_OK(co_await wait(asio::socket_base::wait_read));
+    const ssize_t count = ::recv(socket_.native_handle(), into.data(), into.size(), 0);
+    if (count >= 0) co_return static_cast<size_t>(count);
+    if (errno != EAGAIN && errno != EINTR) co_return failed(errno);
+  }
+}
+
+asio::awaitable<Status> Connection::turn_tls() {
+  const std::string output = tls_->output();
+  CO_TRY_OK(co_await send_all(output));
+  std::array<char, kReadBytes> some;
+  CO_TRY(const size_t count, co_await receive(some));
+  if (count == 0) {
+    tls_->end();
+  } else {
+    tls_->put({some.data(), count});
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Status> Connection::secure(const UnverifiedTls& tls, const std::string& host) {
+  tls_.emplace(tls, host);
+  for (;;) {
+    CO_TRY(const bool done, tls_->handshake());
+    if (done) co_return absl::OkStatus();
+    CO_TRY_OK(co_await turn_tls());
+  }
+}
+
+asio::awaitable<Status> Connection::write(std::string_view bytes) {
+  if (!tls_) co_return co_await send_all(bytes);
+  CO_TRY_OK(tls_->write(bytes));
+  const std::string output = tls_->output();
+  co_return co_await send_all(output);
+}
+
+asio::awaitable<Result<size_t>> Connection::read(std::span<char> into) {
+  if (!tls_) co_return co_await receive(into);
+  for (;;) {
+    CO_TRY(const TlsBytes::Read some, tls_->read(into));
+    if (some.count > 0 || some.end) co_return some.count;
+    CO_TRY_OK(co_await turn_tls());
+  }
+}
+
+}  // namespace holdfast::probe

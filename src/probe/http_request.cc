@@ -1,0 +1,72 @@
+#include "probe/http_request.h"
+
+#include <algorithm>
+
+#include "probe/probe_rules.h"
+
+namespace holdfast::probe {
+namespace {
+
+using std::string_view;
+
+const Header* find_header(const HttpGet& http, string_view name) {
+  const auto found = std::ranges::find_if(
+      http.headers, [&](const Header& header) { return same_name(header.name, name); });
+  return found == http.headers.end() ? nullptr : &*found;
+}
+
+// What says how the message ends, or is written by other rules.
+bool is_ours(string_view name) {
+  constexpr string_view kOurs[] = {"host",    "user-agent",     "accept",
+                                   "trailer", "content-length", "transfer-encoding"};
+  return std::ranges::any_of(kOurs, [&](string_view ours) { return same_name(name, ours); });
+}
+
+void append_canonical(std::string& out, string_view name) {
+  bool start = true;
+  for (const char c : name) {
+    const bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+    out += !letter ? c : static_cast<char>(start ? c & ~0x20 : c | 0x20);
+    start = c == '-';
+  }
+}
+
+void append_line(std::string& out, string_view name, string_view value) {
+  append_canonical(out, name);
+  out.append(": ").append(value).append("\r\n");
+}
+
+}  // namespace
+
+std::vector<HeaderView> request_headers(const HttpGet& http, const Hop& hop,
+                                        string_view user_agent) {
+  std::vector<HeaderView> headers;
+  headers.reserve(http.headers.size() + 3);
+  const Header* agent = find_header(http, "user-agent");
+  if (agent != nullptr) user_agent = agent->value;
+  if (!user_agent.empty()) headers.push_back({"User-Agent", user_agent});
+  const Header* accept = find_header(http, "accept");
+  if (accept == nullptr) headers.push_back({"Accept", "*/*"});
+  for (const Header& header : http.headers) {
+    const bool accepted = accept != nullptr && !accept->value.empty();
+    if (is_ours(header.name) && !(accepted && same_name(header.name, "accept"))) continue;
+    headers.push_back({header.name, header.value});
+  }
+  const bool refers = !hop.referer.empty() && find_header(http, "referer") == nullptr;
+  if (refers) headers.push_back({"Referer", hop.referer});
+  return headers;
+}
+
+std::string http1_request(const HttpGet& http, const Hop& hop, string_view user_agent) {
+  std::string out;
+  out.reserve(256 + hop.target.size());
+  out.append("GET ").append(hop.target).append(" HTTP/1.1\r\nHost: ");
+  out.append(hop.own_host.empty() ? hop.authority : hop.own_host).append("\r\n");
+  for (const HeaderView& header : request_headers(http, hop, user_agent)) {
+    append_line(out, header.name, header.value);
+  }
+  out += "Connection: close\r\n\r\n";
+  return out;
+}
+
+}  // namespace holdfast::probe
