@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
+#include "app/check_specs.h"
 #include "app/metric_totals.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "base/reason.h"
 #include "identity/identity.h"
 #include "resource/proto_time.h"
+#include "tunnel/agent_inputs.h"
 
 namespace holdfast::app {
 namespace {
@@ -59,25 +62,33 @@ Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
   TRY(std::unique_ptr<tunnel::AgentService> agent,
       tunnel::AgentService::make(world.loop, world.clock, std::move(made),
                                  identity_of(world.held)));
-  std::unique_ptr<AgentPart> part(new AgentPart(world, std::move(agent)));
+  std::unique_ptr<AgentPart> part(new AgentPart(world, std::move(agent), options.seed));
   TRY_OK(part->use(options.config));
   part->agent_->set_bootstrap(options.config.proxies);
   return part;
 }
 
-AgentPart::AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent)
+AgentPart::AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent,
+                     uint64_t seed)
     : registry_(world.registry),
+      changed_(world.changed),
       view_(world.published),
       node_(identity::to_string(world.held.who)),
       zone_(world.held.who.zone),
+      checks_(world.loop, world.clock, seed),
       agent_(std::move(agent)) {
   agent_->on_change(world.changed);
+  checks_.on_change([this] { tell_health(); });
   agent_->set_services([this](const std::string& name) { return find_service(view_, name); });
 }
 
 Status AgentPart::use(const config::AgentSection& config) {
   TRY(tunnel::TargetTable targets, tunnel::TargetTable::parse(config.services));
+  TRY(const std::vector<probe::CheckSpec> specs, check_specs(config.checks, targets));
   v1::Exposed exposed = exposed_of(targets, config);
+  TRY_OK(tunnel::fitting(exposed).status());
+  checks_.set(specs, targets);
+  checks_.judge(exposed);
   TRY_OK(agent_->set_exposed(exposed));
   agent_->set_targets(std::move(targets));
   agent_->set_stop_timeout(config.stop_timeout);
@@ -85,13 +96,23 @@ Status AgentPart::use(const config::AgentSection& config) {
   return absl::OkStatus();
 }
 
+void AgentPart::tell_health() {
+  checks_.judge(exposed_);
+  const Status told = agent_->set_exposed(exposed_);
+  HF_CHECK(told.ok(), "what fits does so whatever the health is");
+  changed_();
+}
+
 void AgentPart::start() {
   started_ = true;
+  checks_.start();
   agent_->start();
 }
 
 asio::awaitable<void> AgentPart::stop() {
-  if (started_) co_await agent_->stop();
+  if (!started_) co_return;
+  co_await checks_.stop();
+  co_await agent_->stop();
 }
 
 // Its own stop is bounded by agent.stop_timeout.
@@ -160,13 +181,14 @@ v1::DrainStatus AgentPart::drain_status() {
 std::vector<ComponentReport> AgentPart::reports() const {
   const tunnel::PoolView pool = agent_->pool();
   const bool well = pool.shortfall_code.empty() || pool.has_all_there_are;
-  if (pool.usable > 0 && well) return {{"tunnels", absl::OkStatus()}};
+  if (pool.usable > 0 && well) return {{"tunnels", absl::OkStatus()}, checks_.report()};
   const std::string code = pool.shortfall_code.empty() ? "HF2140" : pool.shortfall_code;
   std::string why = pool.shortfall.empty() ? "no tunnel yet" : pool.shortfall;
   if (!agent_->last_failure().empty()) why += "; last: " + agent_->last_failure();
   return {{.component = "tunnels",
            .status = coded(absl::StatusCode::kUnavailable, code, why),
-           .is_warning = pool.usable > 0 || exposed_.services().empty()}};
+           .is_warning = pool.usable > 0 || exposed_.services().empty()},
+          checks_.report()};
 }
 
 void AgentPart::update_metrics() {
@@ -188,6 +210,7 @@ void AgentPart::update_metrics() {
   metrics.count(ignored, {{"why", "bad"}}, pool.tracker.ignored_bad);
   set("holdfast_agent_connections", "Connections that run through its tunnels.",
       static_cast<double>(agent_->streams()));
+  checks_.update_metrics(registry_);
   count_dials();
   count_pool();
   count_streams();
@@ -273,6 +296,7 @@ void AgentPart::count_dials() {
   refuse("refused", forward.refused);
   refuse("timeout", forward.timed_out);
   refuse("not_exposed", forward.not_exposed);
+  refuse("unhealthy", forward.unhealthy);
   refuse("limit", forward.over_limit);
   refuse("malformed", forward.malformed);
   refuse("draining", forward.draining);

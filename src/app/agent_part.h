@@ -1,11 +1,13 @@
-// What an agent is there for: tunnel::AgentService, told of the cache, the identity and the
-// configuration.
+// What an agent is there for: tunnel::AgentService, told of the cache, the identity, the
+// configuration, and whether its services work.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "app/agent_checks.h"
 #include "app/cache_reads.h"
 #include "app/node_part.h"
 #include "tunnel/agent_service.h"
@@ -41,14 +43,17 @@ class AgentPart final : public NodePart {
   void update_metrics() override;
 
  private:
-  AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent);
-  // Services, labels, and how long it takes to stop.
+  AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent, uint64_t seed);
+  // Services, their checks, labels, and how long it takes to stop.
   Status use(const config::AgentSection& config);
+  // What the checks say now goes to the proxies and the controllers.
+  void tell_health();
   void count_dials();
   void count_pool();
   void count_streams();
 
   metrics::Registry& registry_;
+  std::function<void()> changed_;
   cache::View view_;
   std::string node_;
   std::string zone_;
@@ -56,6 +61,7 @@ class AgentPart final : public NodePart {
   CacheMark proxies_mark_;
   CacheMark settings_mark_;
   bool started_ = false;
+  AgentChecks checks_;
   std::unique_ptr<tunnel::AgentService> agent_;
 };
 

@@ -53,6 +53,16 @@ bool is_reachable(const v1::Resource& agent) {
   return !agent.agent().announcement().has_offline_since() && !agent.agent().tunnels().empty();
 }
 
+std::string health_text(const v1::ExposedService& exposed) {
+  if (exposed.healthy()) return "healthy";
+  return fmt::format("not healthy{}{}", exposed.reason().empty() ? "" : ": ", exposed.reason());
+}
+
+std::string health_text(const v1::Resource& agent, const std::string& service) {
+  const v1::ExposedService* exposed = exposed_by(agent, service);
+  return exposed == nullptr ? "" : health_text(*exposed);
+}
+
 std::vector<v1::Resource> carriers_of(const v1::Resource& service,
                                       const std::vector<v1::Resource>& agents) {
   std::vector<v1::Resource> carriers;

@@ -11,6 +11,11 @@ namespace holdfast::cli {
 // As far as the agent announced: it is online and some tunnel of it is there.
 bool is_reachable(const v1::Resource& agent);
 
+// "healthy", or "not healthy: HTTP 500".
+std::string health_text(const v1::ExposedService& exposed);
+// Of a service on an agent that exposes it.
+std::string health_text(const v1::Resource& agent, const std::string& service);
+
 // Those that expose it and match its selector, reachable or not.
 std::vector<v1::Resource> carriers_of(const v1::Resource& service,
                                       const std::vector<v1::Resource>& agents);

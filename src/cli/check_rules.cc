@@ -48,6 +48,7 @@ class Judge {
     proxies_take_tunnels();
     agents_have_tunnels();
     services_are_carried();
+    services_are_healthy();
     return std::move(results_);
   }
 
@@ -247,6 +248,25 @@ class Judge {
     }
     if (without.empty()) return pass(title, fmt::format("{} services", found_.services->size()));
     find(Verdict::Warning, title, some_of(without), "HF1045");
+  }
+
+  // As agents that are there say: who is away is another matter.
+  void services_are_healthy() {
+    const char* title = "what agents expose is healthy";
+    if (!found_.agents.ok()) return skip(title, "the agents are not known");
+    std::vector<std::string> sick;
+    size_t all = 0;
+    for (const v1::Resource& agent : *found_.agents) {
+      if (agent.agent().announcement().has_offline_since()) continue;
+      for (const v1::ExposedService& service : agent.agent().services()) {
+        all += 1;
+        if (service.healthy()) continue;
+        sick.push_back(fmt::format("{} on {}{}{}", service.service(), agent.metadata().name(),
+                                   service.reason().empty() ? "" : ": ", service.reason()));
+      }
+    }
+    if (sick.empty()) return pass(title, fmt::format("{} of {}", all, all));
+    find(Verdict::Warning, title, some_of(sick), "HF1046");
   }
 
   const Findings& found_;

@@ -86,6 +86,12 @@ TEST(Check, WhoCannotBeReachedIsFound) {
        },
        Verdict::Warning, "HF1044"},
       {"is carried", [](Findings& f) { f.agents->clear(); }, Verdict::Warning, "HF1045"},
+      {"expose is healthy",
+       [](Findings& f) {
+         f.agents->push_back(f.agents->front());
+         f.agents->back().mutable_agent()->mutable_services(0)->set_healthy(false);
+       },
+       Verdict::Warning, "HF1046"},
   };
   for (const auto& each : cases) {
     Findings found = healthy();
@@ -95,6 +101,24 @@ TEST(Check, WhoCannotBeReachedIsFound) {
     EXPECT_EQ(result.code, each.code) << each.title;
     EXPECT_EQ(count(judge(found)).warnings + count(judge(found)).failed, 1U) << each.title;
   }
+}
+
+TEST(Check, WhatIsNotHealthyIsNamedWithWhereAndWhy) {
+  Findings found = healthy();
+  v1::ExposedService& web = *found.agents->front().mutable_agent()->mutable_services(0);
+  web.set_healthy(false);
+  web.set_reason("HTTP 500");
+
+  EXPECT_EQ(result_of(found, "expose is healthy").detail, "web on edge-1: HTTP 500");
+  EXPECT_EQ(result_of(found, "is carried").verdict, Verdict::Warning);
+
+  found.agents->front()
+      .mutable_agent()
+      ->mutable_announcement()
+      ->mutable_offline_since()
+      ->set_seconds(1);
+  EXPECT_EQ(result_of(found, "expose is healthy").verdict, Verdict::Passed)
+      << "that it is away is said elsewhere";
 }
 
 TEST(Check, EachTroubleHasItsVerdictAndCode) {

@@ -51,13 +51,25 @@ std::string agents_text(const v1::Resource& service, const std::vector<v1::Resou
   std::vector<Row> rows;
   for (const v1::Resource& agent : carriers_of(service, agents)) {
     const std::string tunnels = std::to_string(agent.agent().tunnels_size());
-    rows.push_back(
-        {agent.metadata().name(), agent.agent().zone(), tunnels, presence_text(agent, now)});
+    rows.push_back({agent.metadata().name(), agent.agent().zone(), tunnels,
+                    presence_text(agent, now), health_text(agent, service.metadata().name())});
   }
   const std::string count = rows.empty() ? "none carries it" : std::to_string(rows.size());
   std::string out = line("Agents", why_not.empty() ? count : count + ": " + why_not);
-  if (!rows.empty()) out += indented(render_table({"NAME", "ZONE", "TUNNELS", "STATE"}, rows));
-  return out;
+  if (rows.empty()) return out;
+  return out + indented(render_table({"NAME", "ZONE", "TUNNELS", "STATE", "HEALTH"}, rows));
+}
+
+std::string services_text(const v1::Agent& agent) {
+  std::vector<Row> rows;
+  size_t healthy = 0;
+  for (const v1::ExposedService& service : agent.services()) {
+    rows.push_back({service.service(), health_text(service)});
+    healthy += service.healthy() ? 1 : 0;
+  }
+  if (rows.empty()) return "";
+  return line("Services", fmt::format("{} of {} healthy", healthy, rows.size())) +
+         indented(render_table({"NAME", "HEALTH"}, rows));
 }
 
 }  // namespace
@@ -74,6 +86,7 @@ std::string render_description(const v1::Resource& resource,
     out += line("Expires", fmt::format("{} ({})", to_rfc3339(expires), relative(expires, now)));
   }
   out += line("State", presence_text(resource, now));
+  if (resource.has_agent()) out += services_text(resource.agent());
   out += spec_text(resource);
   if (resource.has_service()) out += agents_text(resource, agents, now);
   return out;

@@ -42,11 +42,16 @@ std::string reason_of(const Node& node) {
   return node.reason();
 }
 
-std::string services_of(const v1::Agent& agent) {
+// "web,db(unhealthy)"; with why, if there is room.
+std::string services_of(const v1::Agent& agent, bool wide) {
   std::string out;
   for (const v1::ExposedService& service : agent.services()) {
-    out += fmt::format("{}{}{}", out.empty() ? "" : ",", service.service(),
-                       service.healthy() ? "" : "(unhealthy)");
+    const bool why = wide && !service.reason().empty();
+    const std::string health = service.healthy()
+                                   ? ""
+                                   : fmt::format("(unhealthy{}{})", why ? ": " : "",
+                                                 why ? service.reason() : std::string());
+    out += fmt::format("{}{}{}", out.empty() ? "" : ",", service.service(), health);
   }
   return out;
 }
@@ -68,7 +73,7 @@ Row agent_row(const v1::Resource& resource, bool wide, WallTime now) {
     row.push_back(resource::cell_text(resource, "metadata.labels"));
     row.push_back(reason_of(agent));
   }
-  row.push_back(services_of(agent));
+  row.push_back(services_of(agent, wide));
   return row;
 }
 

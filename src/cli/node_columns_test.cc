@@ -39,6 +39,16 @@ TEST(NodeColumns, AnAgentShowsHowManyTunnelsItHasOfThoseItWants) {
   }
 }
 
+TEST(NodeColumns, AServiceThatIsNotHealthyIsMarkedAndTheWideFormSaysWhy) {
+  v1::Resource edge = agent();
+  edge.mutable_agent()->mutable_services(0)->set_reason("HTTP 500");
+  edge.mutable_agent()->add_services()->set_service("db");
+  edge.mutable_agent()->mutable_services(1)->set_healthy(true);
+
+  EXPECT_EQ(node_row(edge, false, kNow).back(), "web(unhealthy),db");
+  EXPECT_EQ(node_row(edge, true, kNow).back(), "web(unhealthy: HTTP 500),db");
+}
+
 TEST(NodeColumns, AnAgentThatHasAllThereAreIsWellAndSaysSo) {
   v1::Resource edge = agent();
   edge.mutable_agent()->set_code("HF2133");

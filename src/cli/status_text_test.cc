@@ -116,10 +116,32 @@ TEST(Describe, AServiceShowsTheAgentsThatCarryIt) {
             "  agent_selector:\n"
             "    tier: front\n"
             "Agents:      1\n"
-            "  NAME      ZONE   TUNNELS   STATE\n"
-            "  edge-07   a      1         online, heard 3s ago\n");
+            "  NAME      ZONE   TUNNELS   STATE                  HEALTH\n"
+            "  edge-07   a      1         online, heard 3s ago   healthy\n");
   EXPECT_TRUE(render_description(service, {}, kNow)
                   .ends_with("Agents:      none carries it: no agent exposes it\n"));
+}
+
+TEST(Describe, AServiceAndAnAgentShowWhatIsNotHealthyAndWhy) {
+  v1::Resource service = resource::make_resource(resource::Kind::Service, "web");
+  v1::Resource carrier = agent(3);
+  carrier.mutable_agent()->add_services()->set_service("web");
+  carrier.mutable_agent()->mutable_services(0)->set_reason("HTTP 500");
+  carrier.mutable_agent()->add_services()->set_service("db");
+  carrier.mutable_agent()->mutable_services(1)->set_healthy(true);
+  carrier.mutable_agent()->add_tunnels()->set_proxy("px-1");
+
+  const std::string of_service = render_description(service, {carrier}, kNow);
+  const std::string of_agent = render_description(carrier, {}, kNow);
+
+  EXPECT_TRUE(of_service.contains("online, heard 3s ago   not healthy: HTTP 500\n")) << of_service;
+  EXPECT_TRUE(of_service.contains("edge-07 exposes it but it is not healthy there: HTTP 500"));
+  EXPECT_TRUE(
+      of_agent.contains("Services:    1 of 2 healthy\n"
+                        "  NAME   HEALTH\n"
+                        "  web    not healthy: HTTP 500\n"
+                        "  db     healthy\n"))
+      << of_agent;
 }
 
 TEST(Describe, ANodeShowsItsStateAndWhenItExpires) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "config/check_config.h"
 #include "holdfast/v1/node.pb.h"
 
 namespace holdfast::config {
@@ -123,6 +124,7 @@ struct AgentLimits {
 
 struct AgentSection {
   std::vector<std::string> services;  // SERVICE[/PORT]=TARGET
+  CheckConfigs checks;                // by SERVICE[/PORT]
   std::vector<std::string> labels;    // KEY=VALUE
   std::vector<std::string> proxies;   // tunnel addresses to begin with
   Duration stop_timeout{0};

@@ -65,6 +65,7 @@ string_view type_text(Type type) {
     case Type::Choice:
       return "word";
     case Type::Policies:
+    case Type::Checks:
       return "mapping or JSON text";
   }
   return "";

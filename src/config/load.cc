@@ -93,6 +93,7 @@ class Loader {
   // Of keys that have one: an empty text or list where the default is none.
   static Value default_value(const Key& key) {
     if (key.fallback.empty()) {
+      if (key.type == Type::Checks) return CheckConfigs{};
       return key.type == Type::List ? Value(std::vector<std::string>{}) : Value(std::string());
     }
     ValueReading reading = read_value(key, key.fallback);
@@ -200,7 +201,8 @@ class Loader {
     for (const ValueError& error : reading.problems) {
       Origin at = origin;
       if (origin.from == From::File) at.at = error.at;
-      const bool placed = origin.from != From::File && key.type == Type::Policies;
+      const bool is_json = key.type == Type::Policies || key.type == Type::Checks;
+      const bool placed = origin.from != From::File && is_json;
       const std::string where =
           placed ? fmt::format("{}:{}: ", error.at.line, error.at.column) : "";
       note(error.is_warning ? Severity::Warning : Severity::Error, error.code, at,

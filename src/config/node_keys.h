@@ -45,6 +45,16 @@ inline constexpr auto kNodeKeys = std::to_array<Key>({
      .needs_restart = false,
      .may_be_empty = true,
      .roles = kForAgent},
+    {.path = "agent.checks",
+     .type = Type::Checks,
+     .doc = "How the agent finds out whether what it exposes works, by SERVICE or SERVICE/PORT: "
+            "http, tcp or grpc, with port, initial_delay, period, timeout, failure_threshold and "
+            "success_threshold. A service that is not healthy gets no connections here; one "
+            "without a check is always healthy.",
+     .assign = into<&Config::agent, &AgentSection::checks>,
+     .needs_restart = false,
+     .may_be_empty = true,
+     .roles = kForAgent},
     {.path = "agent.labels",
      .type = Type::List,
      .doc = "Labels that the agent_selector of services looks at, each as KEY=VALUE.",

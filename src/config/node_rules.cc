@@ -65,6 +65,12 @@ std::optional<std::string> wrong_exposure(string_view exposure) {
       quoted(exposure));
 }
 
+std::optional<std::string> wrong_check_name(string_view name) {
+  if (is_service(name)) return std::nullopt;
+  return fmt::format("{} is not SERVICE[/PORT]; use what stands before \"=\" in agent.services",
+                     quoted(name));
+}
+
 std::optional<std::string> wrong_label(string_view label) {
   const size_t equals = label.find('=');
   if (equals == string_view::npos) {

@@ -12,6 +12,8 @@ namespace holdfast::config {
 std::optional<std::string> wrong_server(std::string_view server);
 // "SERVICE[/PORT]=TARGET": HOST:PORT, http://HOST:PORT or unix:/PATH.
 std::optional<std::string> wrong_exposure(std::string_view exposure);
+// "SERVICE[/PORT]", the left side of an exposure.
+std::optional<std::string> wrong_check_name(std::string_view name);
 // "KEY=VALUE"; keys that begin with "holdfast." are the cluster's own.
 std::optional<std::string> wrong_label(std::string_view label);
 // "tcp:IP:PORT=SERVICE[/PORT]", "sni:IP:PORT=SERVICE[/PORT],…", or one more service of the one

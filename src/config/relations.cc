@@ -87,6 +87,34 @@ class Relations {
     const AgentSection& agent = loaded_.config.agent;
     unique_before_equals(agent.services, "agent.services");
     unique_before_equals(agent.labels, "agent.labels");
+    for (const auto& [name, check] : agent.checks) check_check(name, check);
+  }
+
+  void check_check(const std::string& name, const CheckConfig& check) {
+    const std::vector<std::string>& services = loaded_.config.agent.services;
+    const auto line = std::ranges::find_if(services, [&](const std::string& service) {
+      return string_view(service).substr(0, service.find('=')) == name;
+    });
+    if (line == services.end()) {
+      return error(
+          {"agent.checks", "agent.services"},
+          fmt::format("agent.checks has {}, which agent.services does not expose; use what "
+                      "stands before \"=\" there",
+                      name));
+    }
+    const bool is_unix = string_view(*line).substr(name.size() + 1).starts_with("unix:");
+    if (is_unix && check.port == 0) {
+      error({"agent.checks", "agent.services"},
+            fmt::format("agent.checks has {}, whose target is a unix socket, which no probe speaks "
+                        "to; name a port of 127.0.0.1 with \"port\", or leave the check out",
+                        name));
+    }
+    if (check.timeout > check.period) {
+      warn({"agent.checks"},
+           fmt::format("agent.checks: the timeout {} of {} is longer than its "
+                       "period {}, so a frozen application is asked less often",
+                       duration_text(check.timeout), name, duration_text(check.period)));
+    }
   }
 
   void check_probe() {

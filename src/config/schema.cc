@@ -110,6 +110,7 @@ Node value_schema(const Key& key) {
       for (const string_view word : key.words) out.members.back().value.items.push_back(text(word));
       return out;
     case Type::Policies:
+    case Type::Checks:
       set(out, "type", list({text("object"), text("string")}));
       return out;
   }

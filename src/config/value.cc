@@ -128,8 +128,15 @@ ValueReading read_choice(const Key& key, string_view text, Position at) {
   return wrong(at, fmt::format("{} is not one of its words; {}", quoted(text), hint));
 }
 
+// What was read of a mapping or of JSON, and what is wrong with it.
+struct TreeReading {
+  Value value;
+  std::vector<resource::ParseError> errors;
+  std::vector<resource::ParseError> warnings;
+};
+
 // `shift` places what was found within a text that stands in a file.
-ValueReading from_policies(ServiceConfigReading reading, const Position* shift) {
+ValueReading from_tree(TreeReading reading, const Position* shift) {
   ValueReading out;
   const auto take = [&](const std::vector<resource::ParseError>& errors, bool is_warning) {
     for (const resource::ParseError& error : errors) {
@@ -147,8 +154,34 @@ ValueReading from_policies(ServiceConfigReading reading, const Position* shift) 
   };
   take(reading.errors, false);
   take(reading.warnings, true);
-  out.value = std::move(reading.config);
+  out.value = std::move(reading.value);
   return out;
+}
+
+bool is_tree(const Key& key) {
+  return key.type == Type::Policies || key.type == Type::Checks;
+}
+
+TreeReading read_tree(const Key& key, const Node& node) {
+  if (key.type == Type::Checks) {
+    CheckConfigsReading read = read_checks(node);
+    return {.value = std::move(read.checks), .errors = std::move(read.errors), .warnings = {}};
+  }
+  ServiceConfigReading read = read_service_config(node);
+  return {.value = std::move(read.config),
+          .errors = std::move(read.errors),
+          .warnings = std::move(read.warnings)};
+}
+
+TreeReading parse_tree(const Key& key, string_view json) {
+  if (key.type == Type::Checks) {
+    CheckConfigsReading read = parse_checks(json);
+    return {.value = std::move(read.checks), .errors = std::move(read.errors), .warnings = {}};
+  }
+  ServiceConfigReading read = parse_service_config(json);
+  return {.value = std::move(read.config),
+          .errors = std::move(read.errors),
+          .warnings = std::move(read.warnings)};
 }
 
 ValueReading read_scalar(const Key& key, string_view text, Position at) {
@@ -165,6 +198,7 @@ ValueReading read_scalar(const Key& key, string_view text, Position at) {
       return read_choice(key, text, at);
     case Type::List:
     case Type::Policies:
+    case Type::Checks:
       break;
   }
   return wrong(at, fmt::format("must be a {}", type_text(key.type)));
@@ -191,9 +225,9 @@ bool ValueReading::ok() const {
 
 ValueReading read_value(const Key& key, const Node& node) {
   const bool scalar = node.shape == Node::Shape::Scalar;
-  if (key.type == Type::Policies) {
-    return scalar ? from_policies(parse_service_config(node.text), &node.at)
-                  : from_policies(read_service_config(node), nullptr);
+  if (is_tree(key)) {
+    return scalar ? from_tree(parse_tree(key, node.text), &node.at)
+                  : from_tree(read_tree(key, node), nullptr);
   }
   if (key.type == Type::List && node.shape == Node::Shape::Sequence) {
     return read_list(key, node.items, node.at);
@@ -208,7 +242,7 @@ ValueReading read_value(const Key& key, const Node& node) {
 }
 
 ValueReading read_value(const Key& key, string_view text) {
-  if (key.type == Type::Policies) return from_policies(parse_service_config(text), nullptr);
+  if (is_tree(key)) return from_tree(parse_tree(key, text), nullptr);
   if (key.type == Type::List) return read_list(key, split(text), {});
   return read_scalar(key, text, {});
 }
@@ -229,6 +263,8 @@ std::string value_text(const Key& key, const Value& value) {
       return std::string(std::get<Choice>(value).word);
     case Type::Policies:
       return service_config_json(std::get<v1::ServiceConfig>(value));
+    case Type::Checks:
+      return checks_json(std::get<CheckConfigs>(value));
   }
   return "";
 }

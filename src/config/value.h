@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "config/check_config.h"
 #include "config/service_config.h"
 #include "resource/node.h"
 
@@ -25,6 +26,7 @@ enum class Type : uint8_t {
   Time,      // a duration
   Choice,    // one of a few words
   Policies,  // a service config: a mapping, or JSON as text
+  Checks,    // checks by service: a mapping, or JSON as text
 };
 
 struct Choice {
@@ -33,7 +35,7 @@ struct Choice {
 };
 
 using Value = std::variant<std::string, std::vector<std::string>, uint64_t, Duration, Choice,
-                           v1::ServiceConfig>;
+                           v1::ServiceConfig, CheckConfigs>;
 
 // What is wrong with a value, and where. Places within text that came from no file count from 1:1.
 struct ValueError {

@@ -1,5 +1,7 @@
 #include "route/routes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -10,6 +12,9 @@ namespace holdfast::route {
 namespace {
 
 constexpr std::string_view kReserved = "holdfast.";
+// Of agents where a service is unhealthy: looked at, and named.
+constexpr size_t kMostLookedAt = 256;
+constexpr size_t kMostNamed = 3;
 
 bool has_label(const AgentFacts& agent, const std::string& name, const std::string& value) {
   if (name == kNameLabel) return value == agent.name;
@@ -92,6 +97,7 @@ void Routes::ways_changed(Agent& agent) {
   }
   unlist(agent);
   agent.facts.healthy.clear();
+  agent.facts.unhealthy.clear();
   if (agent.streams == 0) agents_.erase(std::string(agent.facts.name));
 }
 
@@ -109,6 +115,9 @@ void Routes::list(Agent& agent) {
     if (!service->at.emplace(&agent, service->entries.size()).second) continue;  // named twice
     service->entries.push_back({&agent, matches(service->selector, agent.facts)});
   }
+  for (const auto& [name, why] : agent.facts.unhealthy) {
+    unhealthy_[name].emplace(agent.facts.name, &agent);
+  }
 }
 
 void Routes::unlist(Agent& agent) {
@@ -124,6 +133,28 @@ void Routes::unlist(Agent& agent) {
     service.at.erase(&agent);
     if (service.entries.empty()) services_.erase(found);
   }
+  for (const auto& [name, why] : agent.facts.unhealthy) {
+    const auto found = unhealthy_.find(name);
+    if (found == unhealthy_.end()) continue;
+    found->second.erase(agent.facts.name);
+    if (found->second.empty()) unhealthy_.erase(found);
+  }
+}
+
+std::string Routes::why_unhealthy(std::string_view service, const Labels& selector) const {
+  const auto found = unhealthy_.find(service);
+  if (found == unhealthy_.end()) return "";
+  std::string out;
+  size_t looked_at = 0;
+  size_t selected = 0;
+  for (const auto& [name, agent] : found->second) {
+    if (++looked_at > kMostLookedAt) break;
+    if (!matches(selector, agent->facts) || ++selected > kMostNamed) continue;
+    const std::string& why = agent->facts.unhealthy.find(service)->second;
+    out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", name, why.empty() ? "unhealthy" : why);
+  }
+  if (selected > kMostNamed) out += fmt::format("; and {} others", selected - kMostNamed);
+  return out;
 }
 
 void Routes::set_usable(std::string_view via, bool usable) {

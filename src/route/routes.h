@@ -34,6 +34,8 @@ struct AgentFacts {
   std::string zone{};
   Labels labels{};
   std::vector<std::string> healthy{};  // services it exposes that answer now
+  // Those that do not, and why. Nobody is sent there; who asks in vain is told.
+  std::map<std::string, std::string, std::less<>> unhealthy{};
   bool operator==(const AgentFacts&) const = default;
 };
 
@@ -65,6 +67,10 @@ class Routes {
   // What to try, best first; empty: nobody carries it now.
   std::vector<Choice> choose(std::string_view service, const Labels& selector, size_t most);
 
+  // Why choose() finds nobody though agents expose the service: "edge-1: HTTP 500; edge-2: timed
+  // out; and 3 others"; empty if none that it selects does.
+  std::string why_unhealthy(std::string_view service, const Labels& selector) const;
+
   // Streams to an agent, whichever way, while they run.
   void stream_opened(std::string_view agent);
   void stream_closed(std::string_view agent);
@@ -91,7 +97,8 @@ class Routes {
   std::string own_zone_;
   std::unordered_map<std::string, std::unique_ptr<Agent>> agents_;
   std::unordered_map<std::string, std::unique_ptr<Service>> services_;
-  std::set<std::string, std::less<>> unusable_;  // peers
+  std::map<std::string, std::map<std::string, const Agent*>, std::less<>> unhealthy_;  // by service
+  std::set<std::string, std::less<>> unusable_;                                        // peers
 };
 
 }  // namespace holdfast::route

@@ -208,5 +208,56 @@ TEST_F(RoutesTest, AServiceNamedTwiceByAnAgentIsListedOnce) {
   EXPECT_THAT(choose(), IsEmpty());
 }
 
+AgentFacts sick(std::string name, std::string why, Labels labels = {}) {
+  return {.name = std::move(name),
+          .zone = "a",
+          .labels = std::move(labels),
+          .unhealthy = {{"web", std::move(why)}}};
+}
+
+TEST_F(RoutesTest, NobodyIsSentWhereAServiceIsNotHealthyAndWhyIsKnown) {
+  routes_.put(kOwn, sick("one", "HTTP 500"));
+  routes_.put("edge-2", sick("two", ""));
+
+  EXPECT_THAT(choose(), IsEmpty());
+  EXPECT_EQ(routes_.why_unhealthy("web", {}), "one: HTTP 500; two: unhealthy");
+  EXPECT_EQ(routes_.why_unhealthy("db", {}), "");
+}
+
+TEST_F(RoutesTest, AServiceComesAndGoesWithItsHealth) {
+  routes_.put(kOwn, agent("one", "a"));
+  EXPECT_EQ(routes_.why_unhealthy("web", {}), "");
+
+  routes_.put(kOwn, sick("one", "HTTP 500"));
+  EXPECT_THAT(choose(), IsEmpty());
+  routes_.put(kOwn, sick("one", "timed out"));
+  EXPECT_EQ(routes_.why_unhealthy("web", {}), "one: timed out");
+
+  routes_.put(kOwn, agent("one", "a"));
+  EXPECT_THAT(choose(), ElementsAre("one"));
+  EXPECT_EQ(routes_.why_unhealthy("web", {}), "");
+}
+
+TEST_F(RoutesTest, WhyIsForgottenWithTheLastWay) {
+  routes_.put(kOwn, sick("one", "HTTP 500"));
+  routes_.stream_opened("one");
+
+  routes_.remove(kOwn, "one");
+
+  EXPECT_EQ(routes_.why_unhealthy("web", {}), "");
+  routes_.stream_closed("one");
+  EXPECT_EQ(routes_.agent_count(), 0u);
+}
+
+TEST_F(RoutesTest, OnlySelectedAgentsSayWhyAndNotTooMany) {
+  for (int i = 1; i <= 9; ++i) {
+    routes_.put(kOwn, sick("agent-" + std::to_string(i), "down", {{"app", i < 6 ? "shop" : "x"}}));
+  }
+
+  EXPECT_EQ(routes_.why_unhealthy("web", {{"app", "shop"}}),
+            "agent-1: down; agent-2: down; agent-3: down; and 2 others");
+  EXPECT_EQ(routes_.why_unhealthy("web", {{"app", "none"}}), "");
+}
+
 }  // namespace
 }  // namespace holdfast::route

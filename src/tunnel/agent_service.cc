@@ -40,6 +40,14 @@ bool closes(const Actions& actions, TunnelId id) {
   });
 }
 
+ForwardService::Unhealthy unhealthy_of(const v1::Exposed& exposed) {
+  ForwardService::Unhealthy services;
+  for (const v1::ExposedService& service : exposed.services()) {
+    if (!service.healthy()) services.emplace(service.service(), service.reason());
+  }
+  return services;
+}
+
 }  // namespace
 
 Result<AgentService::Held> AgentService::check(const AgentIdentity& identity) {
@@ -106,6 +114,7 @@ Status AgentService::set_exposed(v1::Exposed exposed) {
   TRY(v1::Exposed fits, fitting(std::move(exposed)));
   if (MessageDifferencer::Equals(fits, exposed_)) return absl::OkStatus();
   exposed_ = std::move(fits);
+  forward_.set_unhealthy(unhealthy_of(exposed_));
   for (const auto& [id, tunnel] : tunnels_) tunnel->send_exposed(exposed_);
   return absl::OkStatus();
 }

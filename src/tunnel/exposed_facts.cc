@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/reason.h"
 #include "resource/text_rules.h"
 
@@ -13,6 +14,15 @@ namespace {
 
 Status too_much(std::string_view what) {
   return coded(absl::StatusCode::kResourceExhausted, "HF2109", what);
+}
+
+// As it may be shown to people; what already may, and is short enough, stays as it is.
+std::string printable(const std::string& reason) {
+  const bool plain = std::ranges::none_of(
+      reason, [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; });
+  if (plain && reason.size() <= kMaxKeptReason && !first_invalid_utf8(reason)) return reason;
+  const std::string safe = quoted(reason, kMaxKeptReason);
+  return safe.substr(1, safe.size() - 2);
 }
 
 }  // namespace
@@ -48,8 +58,16 @@ Status check_exposed(const v1::Exposed& exposed) {
 
 route::AgentFacts facts_of(const CertifiedAgent& identity, const v1::Exposed& exposed) {
   route::AgentFacts facts{.name = identity.name, .zone = identity.zone};
+  size_t kept = 0;
   for (const v1::ExposedService& service : exposed.services()) {
-    if (service.healthy()) facts.healthy.push_back(service.service());
+    if (service.healthy()) {
+      facts.healthy.push_back(service.service());
+      continue;
+    }
+    std::string reason = printable(service.reason());
+    if (kept + reason.size() > kMaxKeptReasons) reason.clear();
+    kept += reason.size();
+    facts.unhealthy.emplace(service.service(), std::move(reason));
   }
   std::ranges::sort(facts.healthy);
   facts.labels.insert(exposed.labels().begin(), exposed.labels().end());
@@ -64,6 +82,11 @@ v1::HeldAgent to_held(const route::AgentFacts& facts) {
     v1::ExposedService& exposed = *held.mutable_exposed()->add_services();
     exposed.set_service(service);
     exposed.set_healthy(true);
+  }
+  for (const auto& [service, reason] : facts.unhealthy) {
+    v1::ExposedService& exposed = *held.mutable_exposed()->add_services();
+    exposed.set_service(service);
+    exposed.set_reason(reason);
   }
   held.mutable_exposed()->mutable_labels()->insert(facts.labels.begin(), facts.labels.end());
   return held;

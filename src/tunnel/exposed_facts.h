@@ -18,6 +18,9 @@ inline constexpr size_t kMaxExposedLabels = 64;
 inline constexpr size_t kMaxExposedText = 256;      // bytes of a label or its value
 inline constexpr size_t kMaxExposedReason = 1'024;  // bytes of why a service is not healthy
 inline constexpr size_t kMaxExposedBytes = 48'000;  // of all names and labels
+// Of the reasons that a proxy keeps and passes on: each, and all of an agent; further ones are cut.
+inline constexpr size_t kMaxKeptReason = 200;
+inline constexpr size_t kMaxKeptReasons = 2'048;
 
 // kResourceExhausted HF2109: more than that, or a name longer than names are.
 Status check_exposed(const v1::Exposed& exposed);

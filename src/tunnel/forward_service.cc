@@ -56,6 +56,11 @@ void ForwardService::open(Link& link, StreamId stream, std::string_view payload)
         {ResetCode::NotExposed, fmt::format("nothing is named here for service {}, port {}",
                                             quoted(asked.service()), quoted(asked.port()))});
   }
+  if (const auto found = unhealthy_.find(asked.service()); found != unhealthy_.end()) {
+    ++stats_.unhealthy;
+    return link.reset(stream, ResetCode::Refused,
+                      fmt::format("not healthy here: {}", found->second));
+  }
   SharedPlace place = take_place(to_string(*target));
   if (place == nullptr) {
     return refuse(link, stream,

@@ -38,6 +38,7 @@ struct ForwardStats {
   uint64_t refused = 0;      // the application did not answer
   uint64_t timed_out = 0;    // nor refuse
   uint64_t not_exposed = 0;  // asked for what the table does not name
+  uint64_t unhealthy = 0;    // asked for what does not work here now
   uint64_t over_limit = 0;
   uint64_t malformed = 0;  // not an OpenStream
   uint64_t draining = 0;   // asked for while nothing new is taken
@@ -62,6 +63,10 @@ class ForwardService {
   void set_targets(TargetTable targets);
   void set_services(FindService find) { find_service_ = std::move(find); }
   const TargetTable& targets() const { return targets_; }
+  // Services that are not healthy, and why: asked for by who does not know it yet, they are
+  // refused, so that another agent is tried. What runs goes on.
+  using Unhealthy = std::map<std::string, std::string, std::less<>>;
+  void set_unhealthy(Unhealthy services) { unhealthy_ = std::move(services); }
 
   // From LinkOwner::on_open(): answers the stream, now or later.
   void open(Link& link, StreamId stream, std::string_view payload);
@@ -96,6 +101,7 @@ class ForwardService {
   ForwardOptions options_;
   FindService find_service_;
   TargetTable targets_;
+  Unhealthy unhealthy_;
   bool draining_ = false;
   ForwardStats stats_;
   std::map<std::string, size_t> by_target_;  // connections, being dialled or open

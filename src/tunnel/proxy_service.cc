@@ -216,6 +216,12 @@ asio::awaitable<Result<Reached>> ProxyService::State::try_all(route::Labels sele
                             std::string(opened.message()));
   }
   if (tried.empty()) {
+    const std::string unhealthy = shared.routes.why_unhealthy(wanted.service, selector);
+    if (!unhealthy.empty()) {
+      co_return coded(
+          absl::StatusCode::kUnavailable, "HF2205",
+          fmt::format("{} is not healthy where it is carried ({})", wanted.service, unhealthy));
+    }
     co_return coded(absl::StatusCode::kUnavailable, "HF2202",
                     fmt::format("no agent carries {} now", wanted.service));
   }

@@ -382,6 +382,30 @@ TEST_F(TunnelTableTest, AllThatAnAgentMayExposeIsKeptAndFitsIntoOneMessageToPeer
   EXPECT_EQ(split_reason(check_exposed(exposed)).code, "HF2109");
 }
 
+// Reasons come on top of the names, so they are the first to go.
+TEST_F(TunnelTableTest, WhyServicesAreUnhealthyIsPassedOnWithinBounds) {
+  v1::Exposed exposed;
+  for (size_t i = 0; i < kMaxExposedServices; ++i) {
+    v1::ExposedService& service = *exposed.add_services();
+    service.set_service(std::string(40, 'x') + std::to_string(1'000 + i));
+    service.set_reason(i == 0 ? "a\x1b[2Jb" : std::string(kMaxExposedReason, 'r'));
+  }
+  ASSERT_TRUE(check_exposed(exposed).ok()) << check_exposed(exposed);
+
+  const route::AgentFacts facts = facts_of({.name = "one", .zone = "a"}, exposed);
+  size_t bytes = 0;
+  for (const auto& [service, reason] : facts.unhealthy) bytes += reason.size();
+
+  EXPECT_THAT(facts.healthy, IsEmpty());
+  EXPECT_EQ(facts.unhealthy.size(), kMaxExposedServices);
+  EXPECT_EQ(facts.unhealthy.begin()->second, "a\\x1b[2Jb");
+  EXPECT_GT(bytes, kMaxKeptReasons / 2);
+  EXPECT_LE(bytes, kMaxKeptReasons);
+  EXPECT_LT(to_held(facts).ByteSizeLong(), kMaxMessageBytes - 2'048);
+  EXPECT_EQ(facts_of({.name = "one", .zone = "a"}, to_held(facts).exposed()).unhealthy.size(),
+            kMaxExposedServices);
+}
+
 TEST_F(TunnelTableTest, NamesThatAreTooLongTogetherAreRefusedWithTheNumbers) {
   v1::Exposed exposed;
   for (int i = 0; i < 300; ++i) exposed.add_services()->set_service(std::string(200, 'x'));

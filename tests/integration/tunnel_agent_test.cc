@@ -178,6 +178,30 @@ TEST_F(TunnelAgent, AnAppThatIsDownIsRefusedAndTakenOnceItIsUp) {
   EXPECT_TRUE(echoes(**client, "up again"));
 }
 
+TEST_F(TunnelAgent, WhatIsNotHealthyIsRefusedToWhoDoesNotKnowYetAndWhatRunsStays) {
+  RawProxy& p1 = proxy("p1");
+  EchoApp& named = app();
+  start_agent({"web=" + named.address()}, {p1.address()});
+  ASSERT_TRUE(connected(p1));
+  const Result<Client> running = open(p1, "web");
+  ASSERT_TRUE(running.ok()) << running.status();
+  v1::Exposed exposed;
+  exposed.add_services()->set_service("web");
+  exposed.mutable_services(0)->set_reason("HTTP 500");
+  ASSERT_TRUE(agent_->set_exposed(exposed).ok());
+
+  const Status refused = refusal(p1, "web");
+  EXPECT_TRUE(begins_with(refused, to_string(tunnel::ResetCode::Refused))) << refused;
+  EXPECT_TRUE(std::string(refused.message()).ends_with("not healthy here: HTTP 500")) << refused;
+  EXPECT_EQ(agent_->forwarded().unhealthy, 1U);
+  EXPECT_EQ(named.connections(), 1U);
+  EXPECT_TRUE(echoes(**running, "still here"));
+
+  exposed.mutable_services(0)->set_healthy(true);
+  ASSERT_TRUE(agent_->set_exposed(exposed).ok());
+  EXPECT_TRUE(open(p1, "web").ok());
+}
+
 TEST_F(TunnelAgent, NothingIsDialledThatTheTableDoesNotName) {
   RawProxy& p1 = proxy("p1");
   EchoApp& named = app();

@@ -121,6 +121,13 @@ v1::Exposed exposing(const std::vector<std::string>& services) {
   return exposed;
 }
 
+v1::Exposed exposing_sick(const std::string& service, const std::string& why) {
+  v1::Exposed exposed;
+  exposed.add_services()->set_service(service);
+  exposed.mutable_services(0)->set_reason(why);
+  return exposed;
+}
+
 RawAgent::RawAgent(asio::any_io_executor loop, const Clock& clock, LinkBuffers& buffers,
                    Options options)
     : loop_(std::move(loop)), clock_(clock), buffers_(buffers), options_(std::move(options)) {
@@ -163,9 +170,9 @@ asio::awaitable<std::string> RawAgent::open(v1::OpenStream wanted, Client client
   co_return message.substr(0, message.find(':'));
 }
 
-void RawAgent::expose(const std::vector<std::string>& services) {
+void RawAgent::expose(const v1::Exposed& exposed) {
   v1::TunnelMessage message;
-  *message.mutable_exposed() = exposing(services);
+  *message.mutable_exposed() = exposed;
   link_->send(message.SerializeAsString()).IgnoreError();
 }
 

@@ -53,6 +53,8 @@ using Client = std::shared_ptr<ClientSide>;  // tidy: shared, with the end that 
 std::unique_ptr<StreamEnd> make_client_end(Client client);
 
 v1::Exposed exposing(const std::vector<std::string>& services);
+// One service that does not work, and why.
+v1::Exposed exposing_sick(const std::string& service, const std::string& why);
 
 // An agent by hand: one tunnel.
 class RawAgent final : public LinkOwner {
@@ -71,7 +73,8 @@ class RawAgent final : public LinkOwner {
   RawAgent(asio::any_io_executor loop, const Clock& clock, LinkBuffers& buffers, Options options);
 
   asio::awaitable<void> run(std::string address);
-  void expose(const std::vector<std::string>& services);
+  void expose(const std::vector<std::string>& services) { expose(exposing(services)); }
+  void expose(const v1::Exposed& exposed);
   // Of an opener: the word of the refusal, "accepted", or another status.
   asio::awaitable<std::string> open(v1::OpenStream wanted, Client client);
   void leave() { link_->say_goodbye("leaving"); }

@@ -63,6 +63,25 @@ TEST_F(TunnelPeers, AnAgentOfAnotherProxyIsReachedThroughIt) {
   EXPECT_TRUE(fleet_.until([&] { return far.service->describe().drain.streams == 0; }));
 }
 
+TEST_F(TunnelPeers, PeersAreToldAtOnceWhenAServiceIsNotHealthyAndWhenItIsAgain) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "b");
+  fleet_.introduce();
+  RawAgent& agent = fleet_.dial(far, "edge-1", "b", {"web"});
+  ASSERT_TRUE(fleet_.until([&] { return fleet_.connect(near, "web").reached.ok(); }));
+
+  const Time told = fleet_.clock.now();
+  agent.expose(exposing_sick("web", "HTTP 500"));
+  ASSERT_TRUE(
+      fleet_.until([&] { return code_of(fleet_.connect(near, "web").reached) == "HF2205"; }));
+  EXPECT_LT(fleet_.clock.now() - told, seconds(5));
+  EXPECT_THAT(std::string(fleet_.connect(near, "web").reached.status().message()),
+              testing::HasSubstr("(edge-1: HTTP 500)"));
+
+  agent.expose({"web"});
+  EXPECT_TRUE(fleet_.until([&] { return fleet_.connect(near, "web").reached.ok(); }));
+}
+
 TEST_F(TunnelPeers, ANewProxyIsReadyWhenItsPeersHaveToldWhatTheyHold) {
   const auto patient = [](ProxyOptions& options) { options.ready_within = seconds(30); };
   Member& far = fleet_.add_proxy("p2", "b", patient);

@@ -155,6 +155,33 @@ TEST_F(TunnelProxy, WhatAnAgentExposesFollowsItsWords) {
   EXPECT_TRUE(fleet_.until([&] { return fleet_.connect(proxy, "web").reached.ok(); }));
 }
 
+TEST_F(TunnelProxy, NobodyIsSentWhereAServiceIsNotHealthyAndWhyIsSaid) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  RawAgent& sick = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  ASSERT_TRUE(welcomed(sick));
+  const TunnelFleet::Dialled running = fleet_.connect(proxy, "web");
+  ASSERT_TRUE(running.reached.ok());
+
+  sick.expose(exposing_sick("web", "HTTP 500"));
+
+  ASSERT_TRUE(
+      fleet_.until([&] { return code_of(fleet_.connect(proxy, "web").reached) == "HF2205"; }));
+  const size_t asked = sick.opened.size();
+  const Result<Reached> nobody = fleet_.connect(proxy, "web").reached;
+  EXPECT_EQ(nobody.status().message(),
+            "HF2205: web is not healthy where it is carried (edge-1: HTTP 500)");
+  EXPECT_EQ(sick.opened.size(), asked);
+  running.client->send("still here");
+  EXPECT_TRUE(fleet_.until([&] { return running.client->received == "still here"; }));
+
+  RawAgent& well = fleet_.dial(proxy, "edge-2", "b", {"web"});
+  ASSERT_TRUE(welcomed(well));
+  EXPECT_EQ(fleet_.connect(proxy, "web").reached->agent, "edge-2") << "though of another zone";
+  sick.expose({"web"});
+  EXPECT_TRUE(
+      fleet_.until([&] { return fleet_.connect(proxy, "web").reached->agent == "edge-1"; }));
+}
+
 TEST_F(TunnelProxy, OnlyAgentsThatTheServiceSelectsAreAsked) {
   fleet_.add_service("pinned", {{"holdfast.name", "edge-2"}});
   Member& proxy = fleet_.add_proxy("p1", "a");
