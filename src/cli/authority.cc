@@ -1,6 +1,7 @@
 // holdfast init, rotate, whoami: the cluster's authority, and who we are to it.
 #include <fmt/format.h>
 
+#include "base/reason.h"
 #include "cli/document.h"
 #include "cli/identity_commands.h"
 #include "cli/output.h"
@@ -77,7 +78,11 @@ v1::RotateAction action_of(RotateOptions::Step step) {
 Exit init(const Session& session, const InitOptions& options) {
   Result<v1::Authority> authority =
       session.client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
-  if (absl::IsUnavailable(authority.status()) || absl::IsDeadlineExceeded(authority.status())) {
+  // A half of a pair that nobody has begun yet serves nothing else before this.
+  const bool unbegun = split_reason(authority.status()).code == "HF4105";
+  const bool unreachable =
+      absl::IsUnavailable(authority.status()) || absl::IsDeadlineExceeded(authority.status());
+  if (unreachable && !unbegun) {
     return session.failed(authority.status());
   }
   const bool there = authority.ok() && !authority->cluster().empty() &&

@@ -285,5 +285,28 @@ TEST_F(HalfTest, ProbesShowWhetherTheWitnessIsThere) {
   EXPECT_TRUE(asked_) << "it has lost its record: what is it now?";
 }
 
+TEST_F(HalfTest, WhoIsToldOfALaterEpochAsksTheWitnessAtOnce) {
+  lead();
+  pass(kBeat);
+  ASSERT_FALSE(asked_);
+  take(half_->on_later_epoch(half_->protocol().promised(), now_));
+  EXPECT_FALSE(asked_) << "that is no news";
+  take(half_->on_later_epoch(4, now_));
+  ASSERT_TRUE(asked_);
+  EXPECT_FALSE(asked_->change) << "it only asks";
+  EXPECT_TRUE(half_->is_active()) << "a client's word proves nothing";
+  answer();
+  EXPECT_TRUE(half_->is_active()) << "the client was wrong";
+
+  const int asked_before = asks_;
+  for (int i = 0; i < 100; ++i) take(half_->on_later_epoch(4, now_));
+  EXPECT_EQ(asks_, asked_before) << "once a beat, however many know better";
+  pass(kBeat);
+  witness_ = record(4, Members::of(Member::Backup));
+  take(half_->on_later_epoch(4, now_));
+  answer();
+  EXPECT_FALSE(half_->is_active());
+}
+
 }  // namespace
 }  // namespace holdfast::ha

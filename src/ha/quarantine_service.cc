@@ -20,8 +20,9 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
   const store::ReplicaFacts mine = replica.facts();
   // What was written before the first tenure was never the pair's.
   if (mine.tenures.empty()) co_return absl::OkStatus();
-  const Comparison found = compare({.head = mine.head, .tenures = mine.tenures},
-                                   {.head = winner.head, .tenures = winner.tenures});
+  Comparison found = compare({.head = mine.head, .tenures = mine.tenures},
+                             {.head = winner.head, .tenures = winner.tenures});
+  if (options.unfit) found = {Relation::Diverged, 0};
   const bool lost = found.relation == Relation::Diverged || found.relation == Relation::Ahead;
   if (!lost || found.fork >= mine.head.revision) co_return absl::OkStatus();
   std::vector<store::Entry> entries;

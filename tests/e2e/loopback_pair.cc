@@ -14,24 +14,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Arguments named(const std::string& name) {
+Arguments named(const std::string& name, const Arguments& more) {
   Arguments arguments = without_rate_limit();
   arguments.insert(arguments.end(), {"--name", name});
+  arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
 
 }  // namespace
 
-LoopbackPair::LoopbackPair(std::string mode)
-    : mode_(std::move(mode)),
-      primary_(named("primary")),
-      backup_(named("backup")),
+LoopbackPair::LoopbackPair(LoopbackOptions options)
+    : options_(std::move(options)),
+      primary_(named("primary", options_.more)),
+      backup_(named("backup", options_.more)),
       witness_port_(free_ports(1).front()) {
   backup_.kill();
   HF_CHECK(backup_.wait(20s) != -1, "the backup ends: " + backup_.log());
   join("controller", "backup", backup_.data_dir());
-  if (mode_ == "witness") {
-    join("witness", "witness", folder_.file("witness"));
+  if (options_.mode == "witness") {
+    join(options_.witness_role, "witness", folder_.file("witness"));
     start_witness();
   }
   primary_.terminate();
@@ -60,11 +61,14 @@ void LoopbackPair::join(const std::string& role, const std::string& name,
 }
 
 void LoopbackPair::start_witness() {
-  witness_ = std::make_unique<ChildProcess>(ChildOptions{
-      .arguments = {HF_BIN_DIR "/holdfastd", "witness", "--data-dir", folder_.file("witness"),
-                    "--listen", fmt::format("127.0.0.1:{}", witness_port_), "--server",
-                    fmt::format("{},{}", primary_.tcp_server(), backup_.tcp_server())},
-      .output_file = folder_.file("witness.log")});
+  const bool alone = options_.witness_role == "witness";
+  Arguments arguments = node_command(options_.witness_role, folder_.file("witness"));
+  arguments.insert(
+      arguments.end(),
+      {alone ? "--listen" : "--witness-listen", fmt::format("127.0.0.1:{}", witness_port_),
+       "--server", fmt::format("{},{}", primary_.tcp_server(), backup_.tcp_server())});
+  witness_ = std::make_unique<ChildProcess>(
+      ChildOptions{.arguments = std::move(arguments), .output_file = folder_.file("witness.log")});
 }
 
 std::string LoopbackPair::log_of_witness() const {
@@ -79,8 +83,8 @@ Arguments LoopbackPair::arguments_of(const std::string& role, const std::string&
   };
   set("ha.role=" + role);
   set("ha.peer=" + peer);
-  set("ha.mode=" + mode_);
-  if (mode_ == "witness") set(fmt::format("ha.witness=127.0.0.1:{}", witness_port_));
+  set("ha.mode=" + options_.mode);
+  if (options_.mode == "witness") set(fmt::format("ha.witness=127.0.0.1:{}", witness_port_));
   return arguments;
 }
 

@@ -12,10 +12,18 @@
 
 namespace holdfast::test {
 
+struct LoopbackOptions {
+  std::string mode;
+  std::string witness_role =
+      "witness";     // or a role of nodes, that keeps the record beside its work
+  Arguments more{};  // for both controllers
+};
+
 class LoopbackPair {
  public:
   // Both run when it returns, the primary active and the backup in sync with it.
-  explicit LoopbackPair(std::string mode);
+  explicit LoopbackPair(LoopbackOptions options);
+  explicit LoopbackPair(const std::string& mode) : LoopbackPair(LoopbackOptions{.mode = mode}) {}
 
   ClusterProcess& primary() { return primary_; }
   ControllerProcess& backup() { return backup_; }
@@ -39,7 +47,7 @@ class LoopbackPair {
   void join(const std::string& role, const std::string& name, const std::string& data_dir);
   Arguments arguments_of(const std::string& role, const std::string& peer) const;
 
-  const std::string mode_;
+  const LoopbackOptions options_;
   TempDir folder_;
   ClusterProcess primary_;
   ControllerProcess backup_;
