@@ -13,28 +13,20 @@ enum class Bug : uint8_t {
   None,
   LeaseTooLong,         // three times what the other half was promised
   EchoWhileClaiming,    // who takes over still says what it has heard
+  EchoToTheReplaced,    // who took over, and was restarted, says what it has heard of the former
   ClockStops,           // while the process does
   ReadsUnacknowledged,  // a read shows what only the own disk has
   AckedAlone,           // a write is acknowledged by the own disk
   AckedBeforeDurable,   // the passive half answers before its disk has it
   CopyTakenLate,        // a copy replaces entries that came after it was sent
-  StoreIdReused,        // an empty disk has the id of the one it replaces
   WitnessForgets,       // it comes back without its record
   QuarantineForgotten,  // a copy replaces a diverged history that nobody kept
   NeedlessCopies,       // whoever comes back is sent everything
 };
-inline constexpr std::array<std::string_view, 12> kBugNames = {"None",
-                                                               "LeaseTooLong",
-                                                               "EchoWhileClaiming",
-                                                               "ClockStops",
-                                                               "ReadsUnacknowledged",
-                                                               "AckedAlone",
-                                                               "AckedBeforeDurable",
-                                                               "CopyTakenLate",
-                                                               "StoreIdReused",
-                                                               "WitnessForgets",
-                                                               "QuarantineForgotten",
-                                                               "NeedlessCopies"};
+inline constexpr std::array<std::string_view, 12> kBugNames = {
+    "None",          "LeaseTooLong",        "EchoWhileClaiming",   "EchoToTheReplaced",
+    "ClockStops",    "ReadsUnacknowledged", "AckedAlone",          "AckedBeforeDurable",
+    "CopyTakenLate", "WitnessForgets",      "QuarantineForgotten", "NeedlessCopies"};
 constexpr std::string_view to_string(Bug bug) {
   return kBugNames.at(static_cast<size_t>(bug));
 }

@@ -8,7 +8,7 @@
 namespace holdfast::ha::sim {
 namespace {
 
-constexpr uint64_t kMostSeeds = 400;
+constexpr uint64_t kMostSeeds = 300;
 
 class PlantedBug : public testing::TestWithParam<Bug> {};
 
@@ -23,15 +23,13 @@ TEST_P(PlantedBug, IsFound) {
   ADD_FAILURE() << to_string(GetParam()) << " was not found in " << kMostSeeds << " seeds";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedBug,
-                         testing::Values(Bug::LeaseTooLong, Bug::EchoWhileClaiming, Bug::ClockStops,
-                                         Bug::ReadsUnacknowledged, Bug::AckedAlone,
-                                         Bug::AckedBeforeDurable, Bug::CopyTakenLate,
-                                         Bug::StoreIdReused, Bug::WitnessForgets,
-                                         Bug::QuarantineForgotten, Bug::NeedlessCopies),
-                         [](const testing::TestParamInfo<Bug>& info) {
-                           return std::string(to_string(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, PlantedBug,
+    testing::Values(Bug::LeaseTooLong, Bug::EchoWhileClaiming, Bug::EchoToTheReplaced,
+                    Bug::ClockStops, Bug::ReadsUnacknowledged, Bug::AckedAlone,
+                    Bug::AckedBeforeDurable, Bug::CopyTakenLate, Bug::WitnessForgets,
+                    Bug::QuarantineForgotten, Bug::NeedlessCopies),
+    [](const testing::TestParamInfo<Bug>& info) { return std::string(to_string(info.param)); });
 
 }  // namespace
 }  // namespace holdfast::ha::sim

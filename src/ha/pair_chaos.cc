@@ -65,6 +65,7 @@ Duration Chaos::strike() {
       {swarm_.client_cuts, &Chaos::cut_client},
       {swarm_.stranded_readers, &Chaos::strand_readers},
       {swarm_.stranded_readers, &Chaos::flap},
+      {swarm_.stranded_readers, &Chaos::revive},
       {swarm_.witness_losses, &Chaos::lose_witness},
       {swarm_.witness_cuts, &Chaos::cut_witness},
       {swarm_.clogs, &Chaos::clog},
@@ -182,6 +183,24 @@ void Chaos::flap(size_t node, Duration length) {
   world_.clog(1 - old, kWitness, world_.now() + silence + moment);
   world_.after(silence + moment, [this, old] { cut_pair(old, 2s); });
   world_.after(silence + moment + 2s + length / 8, [this] { world_.let_clients_go(); });
+}
+
+// The same, but who took over is restarted, and hears the half that it replaced before the witness.
+void Chaos::revive(size_t node, Duration length) {
+  const size_t old = world_.active().value_or(node);
+  const size_t other = 1 - old;
+  const Duration before = 1800ms + world_.rng().below(Duration(400ms));
+  world_.pin_clients(old);
+  for (const auto& [from, to] : {std::pair(old, kWitness), std::pair(kWitness, old)}) {
+    cut(from, to, before + 1s);
+  }
+  cut_pair(old, before);
+  world_.after(before, [this, other] {
+    world_.crash(other, true);
+    world_.clog(other, kWitness, world_.now() + 500ms);
+    world_.after(100ms, [this, other] { world_.start(other); });
+  });
+  world_.after(before + 1s + length / 8, [this] { world_.let_clients_go(); });
 }
 
 void Chaos::lose_witness(size_t /*node*/, Duration length) {

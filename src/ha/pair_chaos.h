@@ -61,6 +61,7 @@ class Chaos {
   void cut_client(size_t node, Duration length);
   void strand_readers(size_t node, Duration length);
   void flap(size_t node, Duration length);
+  void revive(size_t node, Duration length);
   void lose_witness(size_t node, Duration length);
   void cut_witness(size_t node, Duration length);
   void clog(size_t node, Duration length);

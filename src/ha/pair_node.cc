@@ -89,7 +89,9 @@ void World::beat_now(Node& node) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
   Beat beat = node.half->next_beat(local(index), node.disk.facts());
-  if (has(Bug::EchoWhileClaiming) && node.half->peer()) beat.heard = node.half->peer()->number;
+  const bool claiming = node.half->protocol().claiming();
+  const bool echoes = has(claiming ? Bug::EchoWhileClaiming : Bug::EchoToTheReplaced);
+  if (echoes && node.half->peer()) beat.heard = node.half->peer()->number;
   post(index, other, [this, other, beat] {
     in_process(other, 0, [this, other, beat] {
       Node& peer = nodes_[other];

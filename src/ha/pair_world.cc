@@ -197,9 +197,7 @@ bool World::wipe(size_t index) {
   if (node.up || !recorded || changes_in_flight_ > 0) return false;
   if (!checks_.has_everything(other.disk) || other.disk.tenures.empty()) return false;
   say(fmt::format("{} gets an empty disk", to_string(node.me)));
-  const std::string old_id = node.disk.store_id;
   node.disk = Disk{.store_id = fmt::format("store-{}-{}", index, ++last_life_)};
-  if (has(Bug::StoreIdReused)) node.disk.store_id = old_id;
   node.quarantines.clear();
   checks_.forget_disk(node.me);
   return true;

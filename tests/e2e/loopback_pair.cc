@@ -23,6 +23,21 @@ Arguments named(const std::string& name, const Arguments& more) {
 
 }  // namespace
 
+void join(const ControllerProcess& at, const Joining& as) {
+  const TempDir profile;
+  const ProgramOutcome token = at.cli({"token", "create", "--role", as.role, "--name", as.name});
+  HF_CHECK(token.exit_code == 0, token.error);
+  const ProgramOutcome pin = at.cli({"rotate", "status"});
+  const size_t begin = pin.output.find("sha256:");
+  HF_CHECK(begin != std::string::npos, pin.output + pin.error);
+  const ProgramOutcome joined = run_program(
+      {.arguments = {HF_BIN_DIR "/holdfast", "--profile", profile.file("profile"), "join", "--name",
+                     as.name, "--token-file", "-", "--data-dir", as.data_dir, "--pin",
+                     pin.output.substr(begin, 71), at.tcp_server()},
+       .input = token.output});
+  HF_CHECK(joined.exit_code == 0, joined.error);
+}
+
 LoopbackPair::LoopbackPair(LoopbackOptions options)
     : options_(std::move(options)),
       primary_(named("primary", options_.more)),
@@ -30,9 +45,10 @@ LoopbackPair::LoopbackPair(LoopbackOptions options)
       witness_port_(free_ports(1).front()) {
   backup_.kill();
   HF_CHECK(backup_.wait(20s) != -1, "the backup ends: " + backup_.log());
-  join("controller", "backup", backup_.data_dir());
+  join(primary_, {.role = "controller", .name = "backup", .data_dir = backup_.data_dir()});
   if (options_.mode == "witness") {
-    join(options_.witness_role, "witness", folder_.file("witness"));
+    join(primary_,
+         {.role = options_.witness_role, .name = "witness", .data_dir = folder_.file("witness")});
     start_witness();
   }
   primary_.terminate();
@@ -43,21 +59,6 @@ LoopbackPair::LoopbackPair(LoopbackOptions options)
   const auto asked = [&] { return primary_.cli({"get", "services"}).exit_code == 0; };
   HF_CHECK(eventually(asked, 20s), "the primary serves: " + describe());
   HF_CHECK(becomes_in_sync(primary_), "the backup is in sync: " + describe());
-}
-
-void LoopbackPair::join(const std::string& role, const std::string& name,
-                        const std::string& data_dir) {
-  const ProgramOutcome token = primary_.cli({"token", "create", "--role", role, "--name", name});
-  HF_CHECK(token.exit_code == 0, token.error);
-  const ProgramOutcome pin = primary_.cli({"rotate", "status"});
-  const size_t at = pin.output.find("sha256:");
-  HF_CHECK(at != std::string::npos, pin.output + pin.error);
-  const ProgramOutcome joined = run_program(
-      {.arguments = {HF_BIN_DIR "/holdfast", "--profile", folder_.file("profile"), "join", "--name",
-                     name, "--token-file", "-", "--data-dir", data_dir, "--pin",
-                     pin.output.substr(at, 71), primary_.tcp_server()},
-       .input = token.output});
-  HF_CHECK(joined.exit_code == 0, joined.error);
 }
 
 void LoopbackPair::start_witness() {

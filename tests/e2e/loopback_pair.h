@@ -12,6 +12,14 @@
 
 namespace holdfast::test {
 
+// Makes a token at the controller and joins with it, as `role`/`name`, into `data_dir`.
+struct Joining {
+  std::string role;
+  std::string name;
+  std::string data_dir;
+};
+void join(const ControllerProcess& at, const Joining& as);
+
 struct LoopbackOptions {
   std::string mode;
   std::string witness_role =
@@ -44,7 +52,6 @@ class LoopbackPair {
   std::string describe() const;
 
  private:
-  void join(const std::string& role, const std::string& name, const std::string& data_dir);
   Arguments arguments_of(const std::string& role, const std::string& peer) const;
 
   const LoopbackOptions options_;

@@ -1,5 +1,5 @@
 // What an operator does with a pair, by the real commands: making one, forcing a half, looking at
-// what a half had written alone, keeping the record on a node.
+// what a half had written alone, keeping the record on a node, halves of two versions.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "e2e/api_client.h"
 #include "e2e/loopback_pair.h"
+#include "e2e/old_half.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
 
@@ -185,6 +186,48 @@ TEST(PairOperations, AForcedHalfServesAloneAndTheOtherFollowsIt) {
   pair.start_primary();
   EXPECT_TRUE(pair.becomes_in_sync(pair.backup())) << pair.describe();
   EXPECT_TRUE(LoopbackPair::becomes(pair.primary(), v1::PAIR_STATE_PASSIVE)) << pair.describe();
+}
+
+// A primary of this version, and beside it the backup as another version would be it.
+class MixedVersions : public testing::Test {
+ protected:
+  void pair_with(uint32_t schema_min, uint32_t schema_max) {
+    const std::string listen = fmt::format("127.0.0.1:{}", free_ports(1).front());
+    join(primary_, {.role = "controller", .name = "backup", .data_dir = folder_.file("backup")});
+    primary_.terminate();
+    ASSERT_EQ(primary_.wait(20s), 0) << primary_.log();
+    primary_.start(
+        {"--set", "ha.role=primary", "--set", "ha.mode=sync", "--set", "ha.peer=" + listen});
+    half_ = std::make_unique<OldHalf>(OldHalfOptions{.data_dir = folder_.file("backup"),
+                                                     .primary = primary_.tcp_server(),
+                                                     .listen = listen,
+                                                     .version = "0.0.9",
+                                                     .schema_min = schema_min,
+                                                     .schema_max = schema_max});
+  }
+
+  TempDir folder_;
+  ClusterProcess primary_{Arguments{"--name", "primary"}};
+  std::unique_ptr<OldHalf> half_;
+};
+
+TEST_F(MixedVersions, AHalfOfTheVersionBeforeIsSentEverything) {
+  pair_with(0, 1);
+  ASSERT_TRUE(eventually([&] { return applies(primary_, service_yaml("web")); }, 20s))
+      << primary_.log();
+  EXPECT_EQ(half_->revision(), LoopbackPair::status_of(primary_).self().head().revision());
+  const ProgramOutcome status = primary_.cli({"ha", "status"});
+  EXPECT_EQ(status.exit_code, 0) << status.output << status.error;
+  EXPECT_THAT(status.output, AllOf(HasSubstr("0.0.9"), HasSubstr(", in sync")));
+}
+
+TEST_F(MixedVersions, AHalfThatIsFurtherApartIsSentNothingAndNamed) {
+  pair_with(9, 9);
+  const auto status = [&] { return primary_.cli({"ha", "status"}).output; };
+  EXPECT_TRUE(eventually([&] { return status().contains("HF4112"); }, 20s)) << primary_.log();
+  EXPECT_THAT(status(), AllOf(HasSubstr("0.0.9"), HasSubstr("NOT in sync")));
+  EXPECT_FALSE(applies(primary_, service_yaml("web")));
+  EXPECT_EQ(half_->revision(), 1);
 }
 
 // Certificates of nodes live for 15 s here; the witness's is renewed after two thirds of that.
