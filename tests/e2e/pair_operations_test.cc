@@ -230,6 +230,15 @@ TEST_F(MixedVersions, AHalfThatIsFurtherApartIsSentNothingAndNamed) {
   EXPECT_EQ(half_->revision(), 1);
 }
 
+// The halves send each other more at once than most clients do, and yet no more than any may.
+TEST(PairOperations, AMessageThatNoHalfWouldSendIsRefused) {
+  LoopbackPair pair("best-effort");
+  ApiClient client(pair.primary().tcp_server(), pair.primary().admin());
+  v1::Resource resource;
+  resource.mutable_metadata()->set_name(std::string(5 << 20, 'a'));
+  EXPECT_EQ(client.upsert(resource).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 // Certificates of nodes live for 15 s here; the witness's is renewed after two thirds of that.
 TEST(PairOperations, AWitnessRenewsItsCertificateAndIsStillHeard) {
   LoopbackPair pair({.mode = "witness", .more = {"--set", "identity.node_certificate_ttl=15s"}});
