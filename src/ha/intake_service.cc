@@ -12,6 +12,13 @@
 #include "net/within.h"
 
 namespace holdfast::ha {
+namespace {
+
+Status overtaken() {
+  return absl::AbortedError("entries that came after this copy are here already");
+}
+
+}  // namespace
 
 IntakeService::IntakeService(const asio::any_io_executor& loop, store::Replica& replica,
                              IntakeHandlers handlers)
@@ -78,6 +85,7 @@ asio::awaitable<Status> IntakeService::add_page(Epoch epoch, const v1::PairCopy&
     of.head = from_proto(copy.head());
     of.tenures = from_proto(copy.tenures());
     of.floor = of.head.revision;
+    if (is_too_late(of.head, epoch, replica_.facts().head)) co_return overtaken();
     CO_TRY_OK(co_await handlers_.before_copy(of));
     copying_ = {.id = copy.id(), .epoch = epoch, .head = of.head};
     log::info("taking a whole copy from the other half", {{"revision", of.head.revision}});
@@ -96,7 +104,7 @@ asio::awaitable<Status> IntakeService::add_page(Epoch epoch, const v1::PairCopy&
   if (!copy.last()) co_return absl::OkStatus();
   if (is_too_late(copying_.head, epoch, replica_.facts().head)) {
     copying_ = {};
-    co_return absl::AbortedError("entries that came after this copy are here already");
+    co_return overtaken();
   }
   CO_TRY(const Head head, co_await replica_.finish_copy(epoch));
   copying_ = {};

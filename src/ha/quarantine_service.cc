@@ -1,5 +1,6 @@
 #include "ha/quarantine_service.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,8 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
   if (!lost || found.fork >= mine.head.revision) co_return absl::OkStatus();
   std::vector<store::Entry> entries;
   size_t bytes = 0;
-  store::Revision after = std::max(found.fork, mine.floor);
+  // What the first tenure found there was before the pair.
+  store::Revision after = std::max({found.fork, mine.floor, mine.tenures.front().first});
   while (after < mine.head.revision && bytes < QuarantineLimits{}.max_bytes) {
     Result<std::vector<store::Entry>> more = co_await replica.entries(after, kBatchBytes);
     if (!more.ok() || more->empty()) break;  // forgotten: the header says how many are missing
