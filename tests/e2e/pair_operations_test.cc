@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "e2e/api_client.h"
 #include "e2e/loopback_pair.h"
@@ -186,6 +189,68 @@ TEST(PairOperations, AForcedHalfServesAloneAndTheOtherFollowsIt) {
   pair.start_primary();
   EXPECT_TRUE(pair.becomes_in_sync(pair.backup())) << pair.describe();
   EXPECT_TRUE(LoopbackPair::becomes(pair.primary(), v1::PAIR_STATE_PASSIVE)) << pair.describe();
+}
+
+// Writes one after the other, at whichever half takes them, until it is told to stop.
+class Writer {
+ public:
+  explicit Writer(LoopbackPair& pair)
+      : halves_{ApiClient(pair.primary().tcp_server(), pair.primary().admin()),
+                ApiClient(pair.backup().tcp_server(), pair.primary().admin())},
+        thread_([this] { run(); }) {}
+  // The names of what was acknowledged.
+  std::vector<std::string> stop() {
+    stops_ = true;
+    thread_.join();
+    return acknowledged_;
+  }
+
+ private:
+  void run() {
+    for (size_t at = 0; !stops_;) {
+      v1::Resource resource;
+      resource.mutable_metadata()->set_name(fmt::format("w-{}", acknowledged_.size()));
+      v1::ServicePort& port = *resource.mutable_service()->add_ports();
+      port.set_port(80);
+      port.set_protocol(v1::PROTOCOL_TCP);
+      if (halves_[at].upsert(resource).status.ok()) {
+        acknowledged_.push_back(resource.metadata().name());
+      } else {
+        at = 1 - at;
+      }
+    }
+  }
+
+  std::array<ApiClient, 2> halves_;
+  std::vector<std::string> acknowledged_;
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+// The steps of docs/pair-operations.md, with one version: a restart stands for an installation.
+TEST(PairOperations, AnUpgradeInTheDocumentedOrderLosesNoWrite) {
+  LoopbackPair pair("witness");
+  Writer writer(pair);
+  const auto switches = [](const ControllerProcess& half) {
+    return half.cli({"ha", "switchover"}).exit_code == 0;
+  };
+  pair.backup().terminate();
+  EXPECT_EQ(pair.backup().wait(20s), 0);
+  pair.start_backup();
+  EXPECT_TRUE(pair.becomes_in_sync(pair.primary())) << pair.describe();
+  EXPECT_TRUE(eventually([&] { return switches(pair.primary()); }, 20s)) << pair.describe();
+  pair.primary().terminate();
+  EXPECT_EQ(pair.primary().wait(20s), 0);
+  pair.start_primary();
+  EXPECT_TRUE(pair.becomes_in_sync(pair.backup())) << pair.describe();
+  EXPECT_TRUE(eventually([&] { return switches(pair.backup()); }, 20s)) << pair.describe();
+
+  const std::vector<std::string> acknowledged = writer.stop();
+  EXPECT_GT(acknowledged.size(), 10U) << pair.describe();
+  ApiClient client(pair.primary().tcp_server(), pair.primary().admin());
+  for (const std::string& name : acknowledged) {
+    EXPECT_TRUE(client.get("service", name).status.ok()) << name;
+  }
 }
 
 // A primary of this version, and beside it the backup as another version would be it.
