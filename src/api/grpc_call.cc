@@ -55,8 +55,10 @@ CallRoom::Arrival CallRoom::arrival_of(const Presented& presented, const Caller&
 
 asio::awaitable<Status> CallRoom::pass(Arrival arrival) {
   if (arrival.served_by == ServedBy::EitherAsAVote && arrival.somebody) options_.pair->vote();
-  if (arrival.served_by != ServedBy::Active) co_return absl::OkStatus();
-  CO_TRY_OK(options_.pair->check_epoch(arrival.known_epoch));
+  const bool founds = arrival.served_by == ServedBy::Founder;
+  if (arrival.served_by != ServedBy::Active && !founds) co_return absl::OkStatus();
+  if (founds) CO_TRY_OK(co_await options_.pair->found());
+  CO_TRY_OK(options_.pair->check_epoch(arrival.known_epoch, arrival.somebody));
   const ha::Passage passage = co_await options_.pair->enter(arrival.somebody);
   co_return passage.status;
 }

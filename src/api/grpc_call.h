@@ -25,7 +25,8 @@ namespace asio = boost::asio;
 
 // Which half of a pair serves a call.
 enum class ServedBy : uint8_t {
-  Active,  // the other one says who is
+  Active,   // the other one says who is
+  Founder,  // the active one; if there is no cluster yet, the primary begins it
   Either,
   EitherAsAVote,  // both, but whoever asks wants one to be active
 };

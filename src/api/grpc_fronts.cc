@@ -64,7 +64,8 @@ class IdentityFront final : public v1::Identity::CallbackService {
 
   ServerUnaryReactor* Init(CallbackServerContext* context, const v1::InitRequest* request,
                            v1::Authority* response) override {
-    return room_.handler(service_, &IdentityService::init, {.verb = "init", .call = Call::Init})(
+    return room_.handler(service_, &IdentityService::init,
+                         {.verb = "init", .call = Call::Init, .served_by = ServedBy::Founder})(
         context, request, response);
   }
   ServerUnaryReactor* GetAuthority(CallbackServerContext* context,

@@ -1,6 +1,8 @@
 // The part of PresenceService that finds who has fallen silent and says so in the store.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "api/presence_service.h"
 #include "api/resource_service.h"
 #include "base/log.h"
@@ -94,7 +96,23 @@ std::optional<store::Operation> PresenceService::make_mark(const store::Item& it
   return mark;
 }
 
+// No more at once than other commits have: the other half of a pair is sent each as a whole.
 asio::awaitable<Status> PresenceService::commit_marks(std::vector<store::Operation> marks) {
+  std::vector<store::Operation> together;
+  size_t bytes = 0;
+  for (store::Operation& mark : marks) {
+    const size_t size = mark.key.size() + mark.value.size();
+    if (!together.empty() && bytes + size > options_.batches.max_bytes) {
+      CO_TRY_OK(co_await commit_together(std::exchange(together, {})));
+      bytes = 0;
+    }
+    bytes += size;
+    together.push_back(std::move(mark));
+  }
+  co_return co_await commit_together(std::move(together));
+}
+
+asio::awaitable<Status> PresenceService::commit_together(std::vector<store::Operation> marks) {
   const size_t count = marks.size();
   const Status all = co_await commit_checked(marks);
   if (all.ok()) stats_.marked_offline += count;

@@ -134,6 +134,7 @@ class PresenceService {
   std::optional<store::Operation> make_mark(const store::Item& item,
                                             const health::Overdue& overdue);
   asio::awaitable<Status> commit_marks(std::vector<store::Operation> marks);
+  asio::awaitable<Status> commit_together(std::vector<store::Operation> marks);
   asio::awaitable<Status> commit_checked(std::vector<store::Operation> marks);
   bool may_mark() const { return !hooks_.mark_checks || hooks_.mark_checks(); }
 

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <memory>
+#include <set>
 
 #include "api/faulty_store_fixture.h"
 #include "api/resource_service.h"
@@ -282,6 +283,20 @@ TEST_P(PresenceTest, AMarkWhoseCheckFailsIsNotWritten) {
 
   EXPECT_FALSE(is_offline("e1"));
   EXPECT_EQ(presence_->stats().marked_offline, 0u);
+}
+
+TEST_P(PresenceTest, MarksAreNoMoreAtOnceThanACommitMayBe) {
+  PresenceOptions options = defaults();
+  options.batches.max_bytes = 1;
+  restart(options);
+  for (const char* name : {"e1", "e2", "e3"}) EXPECT_TRUE(announce(agent(name)).ok());
+
+  pass(kTtl + 1s);
+  until([&] { return presence_->counts(NodeKind::Agent).offline == 3; });
+
+  std::set<int64_t> revisions;
+  for (const char* name : {"e1", "e2", "e3"}) revisions.insert(stored(name)->metadata().revision());
+  EXPECT_EQ(revisions.size(), 3u);
 }
 
 TEST_P(PresenceTest, AnOfflineEntryIsRemovedWhenItsTimeIsOver) {

@@ -135,8 +135,8 @@ void WatchStreams::start(std::unique_ptr<Stream> owned, const Result<events::Wat
 }
 
 asio::awaitable<void> WatchStreams::begin_in_pair(Stream& stream, events::WatchRequest request) {
-  Status may = pair_->check_epoch(stream.admitted.presented.known_epoch);
   // Nobody may watch without being somebody.
+  Status may = pair_->check_epoch(stream.admitted.presented.known_epoch, true);
   if (may.ok()) may = (co_await pair_->enter(true)).status;
   stream.starting = false;
   if (shut_down_) may = absl::UnavailableError("the controller is stopping");

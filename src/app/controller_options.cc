@@ -11,7 +11,8 @@
 namespace holdfast::app {
 namespace {
 
-constexpr int kPairMessageBytes = 16 << 20;
+// What the halves send each other at once is never more: about 1 MiB, and one commit.
+constexpr int kPairMessageBytes = 4 << 20;
 
 Result<store::EtcdOptions> etcd_options(const config::EtcdConfig& config) {
   store::EtcdOptions etcd;
@@ -126,7 +127,7 @@ Result<ControllerOptions> controller_options(const config::ControllerConfig& con
   options.health.recovery_window = config.health.recovery_window;
   TRY(options.pair, pair_options(config));
   if (options.pair) {
-    // Entries of the history travel in the same way as calls, several at once.
+    // Entries of the history travel in the same way as calls: a smaller limit would stop them.
     options.grpc.max_message_bytes = std::max(options.grpc.max_message_bytes, kPairMessageBytes);
   }
   return options;

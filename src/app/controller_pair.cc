@@ -60,7 +60,7 @@ ControllerPair::ControllerPair(const Parts& parts, ha::PairOptions options,
 web::PairBackend ControllerPair::backend() {
   return {.enter = [this](const api::Caller& caller,
                           uint64_t known_epoch) -> asio::awaitable<web::Passage> {
-            const Status known = service_.check_epoch(known_epoch);
+            const Status known = service_.check_epoch(known_epoch, is_somebody(caller));
             if (!known.ok()) co_return web::Passage{.status = known};
             co_return to_web(co_await service_.enter(is_somebody(caller)));
           },

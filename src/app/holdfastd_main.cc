@@ -54,11 +54,10 @@ void reload(const DaemonConfig& sources, const config::Loaded& running, Controll
   controller.on_configuration(absl::OkStatus());
 }
 
-asio::awaitable<void> obey_signals(asio::io_context& loop, const DaemonConfig& sources,
+asio::awaitable<void> obey_signals(asio::signal_set& signals, const DaemonConfig& sources,
                                    const config::Loaded& running, Controller& controller) {
-  net::TaskGroup watchdog(loop.get_executor());
+  net::TaskGroup watchdog(signals.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
-  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
   for (;;) {
     const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
     if (!error && number == SIGHUP) {
@@ -91,6 +90,8 @@ Result<std::unique_ptr<Controller>> start_controller(asio::io_context& loop, con
 int run_controller(const DaemonConfig& sources, const config::Loaded& loaded) {
   const SystemClock clock;
   asio::io_context loop{1};
+  // Before anything is opened: who is told to stop while it starts stops in good order.
+  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
   Result<std::unique_ptr<Controller>> controller = start_controller(loop, clock, loaded.config);
   if (!controller.ok()) {
     std::cerr << "holdfastd: " << controller.status().message() << "\n";
@@ -100,7 +101,7 @@ int run_controller(const DaemonConfig& sources, const config::Loaded& loaded) {
     log::info("controller ready", {{"address", address}});
   }
   tell_systemd("READY=1");
-  asio::co_spawn(loop, obey_signals(loop, sources, loaded, **controller),
+  asio::co_spawn(loop, obey_signals(signals, sources, loaded, **controller),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

@@ -132,17 +132,17 @@ asio::awaitable<void> hurry_at_next(asio::signal_set& signals, const NodeRole& r
   node.hurry();
 }
 
-asio::awaitable<void> run_until_told(asio::io_context& loop, const NodeRole& role, Node& node) {
-  net::TaskGroup watchdog(loop.get_executor());
+asio::awaitable<void> run_until_told(asio::signal_set& signals, const NodeRole& role, Node& node) {
+  const auto loop = signals.get_executor();
+  net::TaskGroup watchdog(loop);
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
-  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
-  net::TaskGroup starting(loop.get_executor());
+  net::TaskGroup starting(loop);
   starting.spawn(start(node));
   const int number = co_await told_to_stop(signals, role, node);
   log::info("stopping", {{"signal", number}});
   tell_systemd("STOPPING=1");
   co_await starting.join();
-  net::TaskGroup hurrying(loop.get_executor());
+  net::TaskGroup hurrying(loop);
   hurrying.spawn(hurry_at_next(signals, role, node));
   co_await node.stop();
   signals.cancel();
@@ -160,9 +160,10 @@ int run_node(const NodeRole& role) {
   }
   const SystemClock clock;
   asio::io_context loop{1};
+  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);  // before anything is opened
   Node node(loop.get_executor(), clock, std::move(prepared->options), std::move(prepared->held));
   const Result<std::vector<std::string>> addresses = node.listen();
-  asio::co_spawn(loop, addresses.ok() ? run_until_told(loop, role, node) : node.stop_listening(),
+  asio::co_spawn(loop, addresses.ok() ? run_until_told(signals, role, node) : node.stop_listening(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

@@ -59,10 +59,9 @@ Result<Prepared> prepare(const config::Config& config, const std::string& versio
       .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
 }
 
-asio::awaitable<void> run_until_told(asio::io_context& loop, Witness& witness) {
-  net::TaskGroup watchdog(loop.get_executor());
+asio::awaitable<void> run_until_told(asio::signal_set& signals, Witness& witness) {
+  net::TaskGroup watchdog(signals.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
-  asio::signal_set signals(loop, SIGINT, SIGTERM);
   witness.start();
   tell_systemd("READY=1");
   const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -84,11 +83,12 @@ int run_witness(const config::Loaded& loaded, const std::string& version) {
   if (!prepared.ok()) return fail(prepared.status(), kExitBadConfig);
   const SystemClock clock;
   asio::io_context loop{1};
+  asio::signal_set signals(loop, SIGINT, SIGTERM);  // before anything is opened
   Result<std::unique_ptr<Witness>> witness = Witness::open(
       loop.get_executor(), clock, std::move(prepared->options), std::move(prepared->held));
   if (!witness.ok()) return fail(witness.status(), kExitFailed);
   const Result<std::vector<std::string>> addresses = (*witness)->listen();
-  asio::co_spawn(loop, addresses.ok() ? run_until_told(loop, **witness) : (*witness)->stop(),
+  asio::co_spawn(loop, addresses.ok() ? run_until_told(signals, **witness) : (*witness)->stop(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

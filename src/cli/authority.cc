@@ -75,13 +75,16 @@ v1::RotateAction action_of(RotateOptions::Step step) {
 }  // namespace
 
 Exit init(const Session& session, const InitOptions& options) {
-  Result<v1::Authority> authority =
-      session.client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
-  if (absl::IsUnavailable(authority.status()) || absl::IsDeadlineExceeded(authority.status())) {
-    return session.failed(authority.status());
+  // How it is every half of a pair says, also one that serves nothing before there is a cluster.
+  const Result<v1::GetStatusResponse> status = session.client.status();
+  if (!status.ok()) return session.failed(status.status());
+  Result<v1::Authority> authority = absl::NotFoundError("no authority yet");
+  if (!status->cluster().empty()) {
+    authority = session.client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
+    if (!authority.ok()) return session.failed(authority.status());
   }
-  const bool there = authority.ok() && !authority->cluster().empty() &&
-                     (options.cluster.empty() || options.cluster == authority->cluster());
+  const bool there =
+      authority.ok() && (options.cluster.empty() || options.cluster == authority->cluster());
   if (!there) {
     v1::InitRequest request;
     request.set_cluster(options.cluster.empty() ? std::string(kDefaultCluster) : options.cluster);

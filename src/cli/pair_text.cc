@@ -109,14 +109,17 @@ std::string switch_text(const v1::PairStatus& pair, WallTime now) {
                      to_short_string(to_duration(last.took())), safe(last.reason()));
 }
 
-std::string table_of(const v1::PairStatus& pair, const PairText& how) {
+// A half that nobody confirms as active may have been replaced already.
+std::string active_text(const v1::PairStatus& pair) {
   const v1::PairHalf* active = active_of(pair);
-  std::string text = fmt::format(
-      "pair        {}, mode {}, {}\n",
-      active == nullptr
-          ? "NOBODY is active"
-          : fmt::format("{} is active, epoch {}", safe(active->name()), active->epoch()),
-      to_word(pair.mode()), sync_text(pair));
+  if (active == nullptr) return "NOBODY is active";
+  return fmt::format("{} is active, epoch {}{}", safe(active->name()), active->epoch(),
+                     pair.not_serving().empty() ? "" : ", and does NOT serve");
+}
+
+std::string table_of(const v1::PairStatus& pair, const PairText& how) {
+  std::string text = fmt::format("pair        {}, mode {}, {}\n", active_text(pair),
+                                 to_word(pair.mode()), sync_text(pair));
   text += halves_table(pair, how.last);
   text += witness_text(pair) + switch_text(pair, how.now);
   if (!pair.if_active_died().empty()) {
@@ -189,6 +192,7 @@ Document document_of(const v1::PairStatus& pair) {
   out.set_text("mode", to_word(pair.mode()));
   const v1::PairHalf* active = active_of(pair);
   out.set_text("active", active == nullptr ? "" : to_word(active->member()));
+  out.set_text("not_serving", pair.not_serving());
   out.set("in_sync", Node::scalar(pair.in_sync() ? "true" : "false", false));
   out.set_number("lag", pair.lag());
   Node halves = Node::sequence();
@@ -235,6 +239,7 @@ std::string pair_line(const v1::PairStatus& pair) {
       "pair       {}, {} {}, mode {}, {}",
       active == nullptr ? "nobody is active" : fmt::format("{} is active", safe(active->name())),
       "epoch", pair.self().epoch(), to_word(pair.mode()), sync_text(pair));
+  if (!pair.not_serving().empty()) text += ", and does NOT serve";
   if (!pair.problems().empty()) {
     text += fmt::format(", {} of trouble: holdfast ha status", pair.problems_size());
   }

@@ -95,6 +95,19 @@ TEST(PairText, WhatASilentHalfSaidOfItselfIsNotBelieved) {
   EXPECT_FALSE(is_well(pair));
 }
 
+TEST(PairText, AnActiveHalfThatCannotServeIsShownSo) {
+  v1::PairStatus pair = after_failover();
+  pair.set_not_serving("HF4107: the primary has not confirmed for 600ms");
+  pair.add_problems("HF4107: this half is active and answers nobody");
+
+  EXPECT_THAT(render_pair(pair, {.now = kNow}),
+              HasSubstr("ctl-b is active, epoch 6, and does NOT serve, mode witness"));
+  EXPECT_THAT(pair_line(pair), HasSubstr("and does NOT serve"));
+  EXPECT_THAT(render_pair(pair, {.output = Output::Json, .now = kNow}),
+              HasSubstr("\"not_serving\": \"HF4107: "));
+  EXPECT_FALSE(is_well(pair));
+}
+
 TEST(PairText, JsonSaysTheSameWithItsZeros) {
   const std::string json = render_pair(after_failover(), {.output = Output::Json, .now = kNow});
 

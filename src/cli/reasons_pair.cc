@@ -9,8 +9,7 @@ constexpr ReasonInfo kReasons[] = {
     {"HF4101", "this half is not the active one",
      "It is half of a pair and the other half serves; the message says where that is.",
      "nothing: clients follow by themselves; name both halves with --server A,B"},
-    {"HF4102", "the other half is not there",
-     "It is silent, or its process is gone. A write that ended so may have happened.",
+    {"HF4102", "the other half is not there", "It is silent, or its process is gone.",
      "bring it back; see what would be lost without it with `holdfast ha status`"},
     {"HF4103", "the epoch is over",
      "A half sent what belongs to a tenure that another one has ended.",
@@ -45,6 +44,10 @@ constexpr ReasonInfo kReasons[] = {
     {"HF4114", "a copy did not help",
      "The passive half took a whole copy, and its history still does not lead into the other's.",
      "stop it, move its data folder aside and start it; report it with both logs"},
+    {"HF4115", "nobody knows what became of a write",
+     "It is on the disk of the half that was active, and the other half did not acknowledge it in "
+     "time: it may turn out to have happened.",
+     "read what there is now, and do it again if it is not there"},
     {"HF4116", "a file of a divergence is broken",
      "Its text was cut or altered, so it is not used.",
      "keep the file and read it by hand; `ha divergence discard` takes it off the list"},
@@ -54,6 +57,10 @@ constexpr ReasonInfo kReasons[] = {
      "give each its own with --name"},
     {"HF4122", "no half of a pair", "This controller works on its own.",
      "see ha.peer in the documentation of the configuration"},
+    {"HF4123", "the pair is begun elsewhere",
+     "A cluster is made at the primary of a pair, once; the other half joins it.",
+     "run `holdfast init` at the primary; at the other half, `holdfast join` with a token of role "
+     "controller"},
     {"HF4130", "a forced promotion loses what the other half knows alone",
      "Nothing was done. What the other half acknowledged and this one has not heard of is lost to "
      "clients.",

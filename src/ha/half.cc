@@ -204,6 +204,13 @@ Reception Half::on_client(Time now) {
   return reception;
 }
 
+HalfActions Half::on_later_epoch(Epoch known, Time now) {
+  wake(now);
+  if (known <= protocol_.promised() || !may_ask(now)) return {};
+  const PeerFacts before = protocol_.facts();
+  return paced(protocol_.doubt(), before, now);
+}
+
 HalfActions Half::on_witness(uint64_t id, const WitnessAnswer& answer, Time now) {
   wake(now);
   witness_heard_ = now;
@@ -291,12 +298,22 @@ HalfActions Half::force(Time now) {
   return carry(protocol_.force(), before, now);
 }
 
+HalfActions Half::found(Time now) {
+  wake(now);
+  const PeerFacts before = protocol_.facts();
+  cause_ = "start";
+  open_id_ = 0;
+  return carry(protocol_.found(), before, now);
+}
+
 Beat Half::next_beat(Time now, const store::ReplicaFacts& facts) {
   Beat beat = describe();
   beat.number = ++last_number_;
   if (peer_) {
     beat.heard_process = peer_->process;
-    beat.heard = protocol_.claiming() ? 0 : peer_->number;
+    // An active half of an epoch that is over here gets no lease: others may have been told more.
+    const bool over = peer_->facts.promised < protocol_.promised();
+    beat.heard = protocol_.claiming() || over ? 0 : peer_->number;
   }
   const size_t skip = facts.tenures.size() - std::min(facts.tenures.size(), kMaxTenures);
   beat.tenures.assign(facts.tenures.begin() + static_cast<ptrdiff_t>(skip), facts.tenures.end());

@@ -6,7 +6,8 @@
 //
 // To hear a beat and to say so ("heard") is a promise: this half does not take over for
 // Timing::take from then on, unless the peer's process is gone. The peer lives on that promise (its
-// lease). So a half that is taking over says that it has heard nothing.
+// lease). So a half that is taking over says that it has heard nothing, and so does one that has
+// promised a later epoch than the peer's: it has taken over before, and was restarted since.
 #pragma once
 
 #include <array>
@@ -108,6 +109,9 @@ class Half {
   // Every entry point asks this first. A vote if the peer is dead, or turns out to be: nobody is
   // sent to an active half whose beats stay away.
   Reception on_client(Time now);
+  // A client knows of `known`, which is later than what is promised here. Its word alone proves
+  // nothing: the witness is asked at once, but not more often than beats are sent.
+  HalfActions on_later_epoch(Epoch known, Time now);
   // At next_deadline(), or earlier. One that comes later than two beats does not trust what it has
   // not heard: silence starts anew, the lease is over until three beats were heard again.
   HalfActions on_tick(Time now);
@@ -131,6 +135,7 @@ class Half {
   Result<HalfActions> switch_over(Time now);
   HalfActions on_quiet(Time now);
   HalfActions force(Time now);
+  HalfActions found(Time now);
 
   // The beat to send now. `facts`: the own store's.
   Beat next_beat(Time now, const store::ReplicaFacts& facts);
@@ -156,7 +161,8 @@ class Half {
   const std::optional<Switch>& last_switch() const { return last_switch_; }
   // "the backup takes over within 1.1 s, nothing is lost", and the like.
   std::string if_active_died(Time now) const;
-  // Each with its code: HF4102, HF4106, HF4109, HF4111, HF4112, HF4113.
+  // Each with its code: HF4102, HF4106, HF4107 (active, and may not serve), HF4109, HF4111, HF4112,
+  // HF4113.
   std::vector<Status> problems(Time now) const;
   uint64_t late_ticks() const { return late_ticks_; }
   const Protocol& protocol() const { return protocol_; }

@@ -98,6 +98,20 @@ TEST_F(ServingBackup, WhoIsTakingOverPromisesNothing) {
   EXPECT_EQ(send().heard, peers_.number);
 }
 
+// It took over, acknowledged more alone, and was restarted: it does not know yet that it is the
+// active one, and the former active half still beats.
+TEST_F(ServingBackup, WhoHasPromisedALaterEpochPromisesNothingToAnOlderOne) {
+  make({.promised = 4, .head = {4, 9, 1}});
+  take(half_->start(now_));
+  peers_.facts.state = State::Active;
+  peers_.facts.promised = 3;
+  hear();
+  EXPECT_EQ(send().heard, 0U);
+  peers_.facts.promised = 5;
+  hear();
+  EXPECT_EQ(send().heard, peers_.number);
+}
+
 TEST_F(BestEffortPrimary, ActiveIsEnough) {
   take(half_->start(now_));
   EXPECT_EQ(code(half_->may_read(now_)), "HF4105");
@@ -236,6 +250,16 @@ TEST_F(ServingPrimary, ProblemsHaveCodes) {
   EXPECT_THAT(codes(), testing::ElementsAre("HF4109"));
   pass(400ms);
   EXPECT_THAT(codes(), testing::ElementsAre("HF4102"));
+}
+
+TEST_F(ServingPrimary, AnActiveHalfThatMayNotServeSaysSo) {
+  lead();
+  pass(700ms);
+  ASSERT_TRUE(half_->is_active()) << "the witness has not answered";
+  const std::vector<Status> problems = half_->problems(now_);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_EQ(code(problems.front()), "HF4107");
+  EXPECT_THAT(std::string(problems.front().message()), HasSubstr("active and answers nobody"));
 }
 
 TEST_F(ServingPrimary, ABeatCarriesTheLatestTenures) {

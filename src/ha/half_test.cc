@@ -277,12 +277,35 @@ TEST_F(HalfTest, ProbesShowWhetherTheWitnessIsThere) {
   ASSERT_TRUE(probe);
   take(half_->on_witness_silent(*probe, now_));
   EXPECT_TRUE(half_->witness_silence(now_));
-  ASSERT_EQ(half_->problems(now_).size(), 1U);
-  EXPECT_EQ(code(half_->problems(now_)[0]), "HF4111");
+  ASSERT_FALSE(half_->problems(now_).empty());
+  EXPECT_EQ(code(half_->problems(now_).back()), "HF4111");
   pass(50ms);
   take(half_->on_witness(*probe, {false, Record{}}, now_));
   EXPECT_FALSE(half_->witness_silence(now_));
   EXPECT_TRUE(asked_) << "it has lost its record: what is it now?";
+}
+
+TEST_F(HalfTest, WhoIsToldOfALaterEpochAsksTheWitnessAtOnce) {
+  lead();
+  pass(kBeat);
+  ASSERT_FALSE(asked_);
+  take(half_->on_later_epoch(half_->protocol().promised(), now_));
+  EXPECT_FALSE(asked_) << "that is no news";
+  take(half_->on_later_epoch(4, now_));
+  ASSERT_TRUE(asked_);
+  EXPECT_FALSE(asked_->change) << "it only asks";
+  EXPECT_TRUE(half_->is_active()) << "a client's word proves nothing";
+  answer();
+  EXPECT_TRUE(half_->is_active()) << "the client was wrong";
+
+  const int asked_before = asks_;
+  for (int i = 0; i < 100; ++i) take(half_->on_later_epoch(4, now_));
+  EXPECT_EQ(asks_, asked_before) << "once a beat, however many know better";
+  pass(kBeat);
+  witness_ = record(4, Members::of(Member::Backup));
+  take(half_->on_later_epoch(4, now_));
+  answer();
+  EXPECT_FALSE(half_->is_active());
 }
 
 }  // namespace

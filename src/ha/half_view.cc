@@ -137,6 +137,10 @@ std::vector<Status> Half::problems(Time now) const {
   const auto add = [&](std::string_view code, std::string_view message) {
     problems.push_back(coded(StatusCode::kFailedPrecondition, code, message));
   };
+  if (const Status read = may_read(now); is_active() && !read.ok()) {
+    add("HF4107",
+        fmt::format("this half is active and answers nobody: {}", split_reason(read).message));
+  }
   if (!peer_alive(now)) {
     add("HF4102", refused_ ? fmt::format("the {}'s process is gone", peer)
                            : fmt::format("the {} has been silent for {}", peer,

@@ -7,10 +7,18 @@
 #include <vector>
 
 #include "base/log.h"
+#include "ha/shipping.h"
 #include "ha/wire.h"
 #include "net/within.h"
 
 namespace holdfast::ha {
+namespace {
+
+Status overtaken() {
+  return absl::AbortedError("entries that came after this copy are here already");
+}
+
+}  // namespace
 
 IntakeService::IntakeService(const asio::any_io_executor& loop, store::Replica& replica,
                              IntakeHandlers handlers)
@@ -59,9 +67,15 @@ asio::awaitable<Status> IntakeService::append(const v1::ReplicateRequest& reques
     co_return absl::OkStatus();
   }
   const size_t count = entries.size();
-  CO_TRY(const Head head, co_await replica_.append(request.epoch(), std::move(entries)));
+  const Result<Head> head = co_await replica_.append(request.epoch(), std::move(entries));
+  if (absl::IsDataLoss(head.status())) {
+    log::warn("the other half's history has our epochs, and is another", {{"code", "HF4114"}});
+    handlers_.on_unfit();
+    co_return absl::OkStatus();  // the answer asks for a copy
+  }
+  CO_TRY_OK(head.status());
   stats_.entries += count;
-  handlers_.on_appended(request.epoch(), head);
+  handlers_.on_appended(request.epoch(), *head);
   co_return absl::OkStatus();
 }
 
@@ -71,8 +85,9 @@ asio::awaitable<Status> IntakeService::add_page(Epoch epoch, const v1::PairCopy&
     of.head = from_proto(copy.head());
     of.tenures = from_proto(copy.tenures());
     of.floor = of.head.revision;
+    if (is_too_late(of.head, epoch, replica_.facts().head)) co_return overtaken();
     CO_TRY_OK(co_await handlers_.before_copy(of));
-    copying_ = {.id = copy.id(), .epoch = epoch};
+    copying_ = {.id = copy.id(), .epoch = epoch, .head = of.head};
     log::info("taking a whole copy from the other half", {{"revision", of.head.revision}});
     CO_TRY_OK(co_await replica_.begin_copy(std::move(of)));
   }
@@ -87,6 +102,10 @@ asio::awaitable<Status> IntakeService::add_page(Epoch epoch, const v1::PairCopy&
   copying_.next_page += 1;
   copying_.items += count;
   if (!copy.last()) co_return absl::OkStatus();
+  if (is_too_late(copying_.head, epoch, replica_.facts().head)) {
+    copying_ = {};
+    co_return overtaken();
+  }
   CO_TRY(const Head head, co_await replica_.finish_copy(epoch));
   copying_ = {};
   stats_.copies += 1;
@@ -101,7 +120,7 @@ v1::ReplicateResponse IntakeService::answer() const {
   *made.mutable_head() = to_proto(facts.head);
   made.set_store_id(facts.store_id);
   // What was written before the first tenure has no name that the other half could know.
-  made.set_needs_copy(facts.tenures.empty());
+  made.set_needs_copy(facts.tenures.empty() || handlers_.is_unfit());
   return made;
 }
 

@@ -23,6 +23,9 @@ struct IntakeHandlers {
   std::function<void(Epoch, const Head&)> on_appended;
   // A copy of this history will replace all there is here.
   std::function<asio::awaitable<Status>(const store::ReplicaFacts&)> before_copy;
+  // What came does not go on from what is here, although its epochs say so: only a copy helps.
+  std::function<void()> on_unfit;
+  std::function<bool()> is_unfit;
 };
 
 struct IntakeStats {
@@ -36,7 +39,7 @@ class IntakeService {
                 IntakeHandlers handlers);
 
   // kFailedPrecondition HF4103: the sender's epoch is over. What does not continue our history is
-  // not an error: the answer says where it ends.
+  // not an error: the answer says where it ends, and if it needs a copy.
   asio::awaitable<Result<v1::ReplicateResponse>> take(v1::ReplicateRequest request);
   const IntakeStats& stats() const { return stats_; }
 
@@ -45,6 +48,7 @@ class IntakeService {
   struct Copying {
     uint64_t id = 0;
     Epoch epoch = 0;
+    Head head{};
     uint64_t next_page = 0;
     uint64_t items = 0;
   };

@@ -14,7 +14,7 @@ Swarm Swarm::draw(Rng& rng) {
         &swarm.client_cuts,  &swarm.witness_losses,  &swarm.witness_cuts, &swarm.clogs,
         &swarm.loss,         &swarm.duplicates,      &swarm.delays,       &swarm.slow_disks,
         &swarm.switch_overs, &swarm.compactions,     &swarm.old_schemas,  &swarm.clocks,
-        &swarm.wild_clocks}) {
+        &swarm.wild_clocks,  &swarm.stranded_readers}) {
     *kind = rng.below(2) == 0;
   }
   swarm.pace = 300ms + rng.below(Duration(4s));
@@ -63,6 +63,9 @@ Duration Chaos::strike() {
       {swarm_.isolations, &Chaos::isolate},
       {swarm_.control_cuts, &Chaos::cut_control},
       {swarm_.client_cuts, &Chaos::cut_client},
+      {swarm_.stranded_readers, &Chaos::strand_readers},
+      {swarm_.stranded_readers, &Chaos::flap},
+      {swarm_.stranded_readers, &Chaos::revive},
       {swarm_.witness_losses, &Chaos::lose_witness},
       {swarm_.witness_cuts, &Chaos::cut_witness},
       {swarm_.clogs, &Chaos::clog},
@@ -144,6 +147,60 @@ void Chaos::cut_client(size_t node, Duration length) {
   const size_t client = 3 + world_.rng().below(kClients);
   cut(client, node, length);
   cut(node, client, length);
+}
+
+// Neither its peer nor the witness hears it, and it may hear them or not.
+void Chaos::leave_alone(size_t node, Duration length) {
+  const bool deaf = world_.rng().below(4) != 0;
+  for (const size_t place : {1 - node, kWitness}) {
+    cut(node, place, length);
+    if (deaf) cut(place, node, length);
+  }
+}
+
+// What its lease allows must be over before the other half acknowledges anything: readers stay with
+// the active half, writers are at the other.
+void Chaos::strand_readers(size_t node, Duration length) {
+  const size_t old = world_.active().value_or(node);
+  const Duration bounded = 2s + length / 4;
+  world_.pin_clients(old);
+  leave_alone(old, bounded);
+  // Whoever is stopped meanwhile must not trust what it knew.
+  if (world_.rng().below(3) == 0) pause(old, 1s + world_.rng().below(Duration(1s)));
+  world_.after(bounded, [this] { world_.let_clients_go(); });
+}
+
+// The same, but the link is back for a moment while the other half already asks the witness.
+void Chaos::flap(size_t node, Duration length) {
+  const size_t old = world_.active().value_or(node);
+  const Duration silence = 1s + world_.rng().below(Duration(200ms));
+  const Duration moment = 50ms + world_.rng().below(Duration(400ms));
+  world_.pin_clients(old);
+  for (const auto& [from, to] : {std::pair(old, kWitness), std::pair(kWitness, old)}) {
+    cut(from, to, silence + moment + 2s);
+  }
+  cut_pair(old, silence);
+  world_.clog(1 - old, kWitness, world_.now() + silence + moment);
+  world_.after(silence + moment, [this, old] { cut_pair(old, 2s); });
+  world_.after(silence + moment + 2s + length / 8, [this] { world_.let_clients_go(); });
+}
+
+// The same, but who took over is restarted, and hears the half that it replaced before the witness.
+void Chaos::revive(size_t node, Duration length) {
+  const size_t old = world_.active().value_or(node);
+  const size_t other = 1 - old;
+  const Duration before = 1800ms + world_.rng().below(Duration(400ms));
+  world_.pin_clients(old);
+  for (const auto& [from, to] : {std::pair(old, kWitness), std::pair(kWitness, old)}) {
+    cut(from, to, before + 1s);
+  }
+  cut_pair(old, before);
+  world_.after(before, [this, other] {
+    world_.crash(other, true);
+    world_.clog(other, kWitness, world_.now() + 500ms);
+    world_.after(100ms, [this, other] { world_.start(other); });
+  });
+  world_.after(before + 1s + length / 8, [this] { world_.let_clients_go(); });
 }
 
 void Chaos::lose_witness(size_t /*node*/, Duration length) {

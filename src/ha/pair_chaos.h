@@ -18,6 +18,7 @@ struct Swarm {
   bool isolations = false;
   bool control_cuts = false;  // clients still reach it; its peer and the witness do not
   bool client_cuts = false;
+  bool stranded_readers = false;  // they hear only a half that nobody else hears
   bool witness_losses = false;
   bool witness_cuts = false;
   bool clogs = false;
@@ -58,12 +59,16 @@ class Chaos {
   void isolate(size_t node, Duration length);
   void cut_control(size_t node, Duration length);
   void cut_client(size_t node, Duration length);
+  void strand_readers(size_t node, Duration length);
+  void flap(size_t node, Duration length);
+  void revive(size_t node, Duration length);
   void lose_witness(size_t node, Duration length);
   void cut_witness(size_t node, Duration length);
   void clog(size_t node, Duration length);
   void switch_over(size_t node, Duration length);
   void compact(size_t node, Duration length);
   void cut(size_t from, size_t to, Duration length);
+  void leave_alone(size_t node, Duration length);
 
   World& world_;
   Swarm swarm_;

@@ -27,7 +27,8 @@ void Checks::check_all_on(const Disk& disk, const std::string& when) {
   }
 }
 
-void Checks::on_active(Member member, const Half& half, const Disk& disk) {
+void Checks::on_active(const Half& half, const Disk& disk, const Record& record) {
+  const Member member = half.options().pair.me;
   const size_t index = static_cast<size_t>(member);
   const Epoch epoch = half.protocol().epoch();
   if (active_epoch_[index] == epoch) return;
@@ -42,10 +43,21 @@ void Checks::on_active(Member member, const Half& half, const Disk& disk) {
     if (last_active_ != member) switches_ += 1;
     last_active_ = member;
   }
-  // Who requires both cannot acknowledge anything by itself: that is checked when it does.
-  const bool alone = half.protocol().required() == Members::of(member);
-  if (mode_ != Mode::Witness || !is_new || !alone) return;
+  // Who resumes by an old answer of the witness lacks what was acknowledged since. It requires
+  // both, and the other half takes nothing of its epoch: that it acknowledges nothing is checked
+  // when it does.
+  const bool over = half.protocol().required() == Members::both() && record.epoch > epoch;
+  if (mode_ != Mode::Witness || !is_new || over) return;
   check_all_on(disk, fmt::format("the {} begins epoch {}", to_string(member), epoch));
+}
+
+// Without a witness a half may begin with less than the other has, and gives way then. Once it has
+// written it does not, so it must have had everything.
+void Checks::on_commit(Member member, const Disk& disk) {
+  Epoch& last = written_[static_cast<size_t>(member)];
+  if (mode_ != Mode::Sync || last == disk.head.epoch) return;
+  last = disk.head.epoch;
+  check_all_on(disk, fmt::format("the {} writes in epoch {}", to_string(member), last));
 }
 
 void Checks::on_promised(Member member, Epoch promised) {
@@ -92,7 +104,11 @@ void Checks::on_ack(Member member, const Write& write, const Record& record,
   }
 }
 
-void Checks::on_write_heard(const Write& write) {
+void Checks::on_write_heard(const Write& write, store::Revision before) {
+  if (mode_ != Mode::BestEffort && write.head.revision <= before) {
+    fail(fmt::format("a write of key {} became revision {}, but {} was known before it began",
+                     write.key, write.head.revision, before));
+  }
   shown_[write.key] = std::max(shown_[write.key], write.head.revision);
 }
 
@@ -110,10 +126,12 @@ void Checks::on_read(uint32_t key, store::Revision revision, uint64_t value,
   seen_.push_back(write);
 }
 
-void Checks::on_copy(const Disk& mine, const Disk& copy, bool was_needed) {
-  if (was_needed || !contains(copy.history(), mine.head)) return;
-  if (mine.head.revision < copy.floor) return;
-  needless_copies_ += 1;
+void Checks::on_copy(Member member, const Disk& mine, const Disk& copy) {
+  // One that the network delivers twice is the same history again.
+  if (copy.head == mine.head || mine.head.revision < copy.floor) return;
+  if (!contains(copy.history(), mine.head)) return;
+  fail(fmt::format("the {} at revision {} took a whole copy of {}, and entries from {} on are kept",
+                   to_string(member), mine.head.revision, copy.head.revision, copy.floor));
 }
 
 void Checks::at_the_end(const Disk& disk, const std::vector<uint64_t>& kept) {
@@ -127,7 +145,7 @@ void Checks::at_the_end(const Disk& disk, const std::vector<uint64_t>& kept) {
   }
   for (const Write& write : seen_) {
     const Write* found = disk.at(write.head.revision);
-    if (found != nullptr && found->value == write.value) continue;
+    if (found != nullptr && found->value == write.value && found->key == write.key) continue;
     fail(fmt::format("revision {} was read and has vanished", write.head.revision));
   }
 }

@@ -17,7 +17,9 @@ class Checks {
   Checks(Mode mode, bool reads) : mode_(mode), reads_(reads) {}
 
   // A half was seen active.
-  void on_active(Member member, const Half& half, const Disk& disk);
+  void on_active(const Half& half, const Disk& disk, const Record& record);
+  // A half has written something of its own.
+  void on_commit(Member member, const Disk& disk);
   // A half promised, on disk. Not after its disk was replaced.
   void on_promised(Member member, Epoch promised);
   // It knows no epoch any more. Without a witness it may begin again with the first.
@@ -28,11 +30,12 @@ class Checks {
   // A half tells a client that this was written.
   void on_ack(Member member, const Write& write, const Record& record,
               const std::array<const Disk*, 2>& disks);
-  // A client heard it.
-  void on_write_heard(const Write& write);
+  // A client heard it; before: what was visible when it asked.
+  void on_write_heard(const Write& write, store::Revision before);
   // A client read this; at_least: what had to be visible when it asked.
   void on_read(uint32_t key, store::Revision revision, uint64_t value, store::Revision at_least);
-  void on_copy(const Disk& mine, const Disk& copy, bool was_needed);
+  // `mine` is about to be replaced.
+  void on_copy(Member member, const Disk& mine, const Disk& copy);
   // When all is over: nothing that anyone saw has vanished from `disk`; or, in best-effort, it is
   // among `kept`.
   void at_the_end(const Disk& disk, const std::vector<uint64_t>& kept);
@@ -45,7 +48,6 @@ class Checks {
   uint64_t acks() const { return acked_.size(); }
   uint64_t reads() const { return reads_done_; }
   uint64_t switches() const { return switches_; }
-  uint64_t needless_copies() const { return needless_copies_; }
 
  private:
   bool has(const Disk& disk, const Write& write) const;
@@ -56,6 +58,7 @@ class Checks {
   std::map<Epoch, Member> actives_;
   std::array<Epoch, 2> active_epoch_{};
   std::array<Epoch, 2> promised_{};
+  std::array<Epoch, 2> written_{};  // the epoch of the last own write
   Epoch recorded_ = 0;
   std::optional<Member> last_active_;
   std::vector<Write> acked_;  // in the order of their acknowledgement
@@ -63,7 +66,6 @@ class Checks {
   std::array<store::Revision, 8> shown_{};
   uint64_t switches_ = 0;
   uint64_t reads_done_ = 0;
-  uint64_t needless_copies_ = 0;
   std::vector<std::string> failures_;
 };
 

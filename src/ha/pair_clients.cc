@@ -62,6 +62,18 @@ void World::client_turn(size_t index) {
         [this, index, id = client.last_id] { client_gives_up(index, id); });
 }
 
+void World::pin_clients(size_t half) {
+  say(fmt::format("readers ask {} only, writers the other", half));
+  for (Client& client : clients_) {
+    client.target = client.writes ? 1 - half : half;
+    client.pinned = true;
+  }
+}
+
+void World::let_clients_go() {
+  for (Client& client : clients_) client.pinned = false;
+}
+
 void World::reply(Node& node, const Request& request, const Reply& reply) {
   const size_t index = request.client;
   post(
@@ -76,7 +88,8 @@ void World::client_answer(size_t index, uint64_t id, const Reply& reply) {
   const Request& request = client.request;
   if (reply.kind == Reply::Kind::Done && client.writes) {
     checks_.on_write_heard(
-        {.head = {.revision = reply.revision}, .key = request.key, .value = request.value});
+        {.head = {.revision = reply.revision}, .key = request.key, .value = request.value},
+        client.at_least);
     last_ack_ = now_;
     if (longest_counts_) longest_ = std::max(longest_, now_ - heard_before_);
     heard_before_ = now_;
@@ -84,7 +97,7 @@ void World::client_answer(size_t index, uint64_t id, const Reply& reply) {
   if (reply.kind == Reply::Kind::Done && !client.writes) {
     checks_.on_read(request.key, reply.revision, reply.value, client.at_least);
   }
-  if (reply.kind != Reply::Kind::Done) client.target = 1 - client.target;
+  if (reply.kind != Reply::Kind::Done && !client.pinned) client.target = 1 - client.target;
   const bool again = reply.kind == Reply::Kind::Redirected;
   const Duration pause = again ? Duration(1ms) : Duration(20ms) + rng_.below(Duration(60ms));
   after(pause, [this, index] { client_turn(index); });
@@ -94,7 +107,7 @@ void World::client_gives_up(size_t index, uint64_t id) {
   Client& client = clients_[index];
   if (!client.busy || client.last_id != id) return;
   client.busy = false;
-  client.target = 1 - client.target;
+  if (!client.pinned) client.target = 1 - client.target;
   client_turn(index);
 }
 

@@ -24,7 +24,7 @@ std::string role_word(State state) {
 }
 
 Status unknown_outcome() {
-  return coded(absl::StatusCode::kUnavailable, "HF4102",
+  return coded(absl::StatusCode::kUnavailable, "HF4115",
                "the write is not acknowledged by the other half; outcome unknown");
 }
 
@@ -69,8 +69,12 @@ void PairService::vote() {
   act(half_.on_client(clock_.now()).actions);
 }
 
-Status PairService::check_epoch(Epoch known) const {
+Status PairService::check_epoch(Epoch known, bool somebody) {
   if (known <= half_.protocol().promised()) return absl::OkStatus();
+  if (somebody) {
+    link_.doubt();
+    act(half_.on_later_epoch(known, clock_.now()));
+  }
   return coded(absl::StatusCode::kUnavailable, "HF4301",
                fmt::format("the caller knows of epoch {}, this half of {}: another is active",
                            known, half_.protocol().promised()));

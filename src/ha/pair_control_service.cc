@@ -93,6 +93,9 @@ v1::PairStatus PairService::status() const {
     *made.mutable_took() = proto_duration(last->took);
     made.set_epoch(last->epoch);
   }
+  if (const Status read = half_.may_read(now); half_.is_active() && !read.ok()) {
+    out.set_not_serving(std::string(read.message()));
+  }
   out.set_if_active_died(half_.if_active_died(now));
   for (const Status& problem : half_.problems(now)) {
     out.add_problems(std::string(problem.message()));
@@ -149,6 +152,32 @@ asio::awaitable<Result<v1::PromoteResponse>> PairService::promote(v1::PromoteReq
   v1::PromoteResponse done;
   done.set_epoch(epoch());
   co_return done;
+}
+
+asio::awaitable<Status> PairService::found() {
+  if (half_.is_active() || link_.has_identity()) co_return absl::OkStatus();
+  const auto refuse = [](std::string_view why) {
+    return coded(absl::StatusCode::kFailedPrecondition, "HF4123", why);
+  };
+  if (options_.half.pair.me == Member::Backup) {
+    co_return refuse(
+        "this is the backup: run `holdfast init` at the primary, then `holdfast join` here");
+  }
+  const bool there = co_await link_.answers();
+  if (there) {
+    co_return refuse(fmt::format(
+        "the other half answers at {}, so the cluster exists: make a token of role controller "
+        "there and run `holdfast join` here",
+        options_.peer.address));
+  }
+  log::info("this half begins the pair");
+  act(half_.found(clock_.now()));
+  const Time deadline = clock_.now() + options_.switch_patience;
+  while (!half_.is_active()) {
+    const bool in_time = co_await wait_for_change(deadline);
+    if (!in_time) break;  // as any other call, it is told why nobody is active
+  }
+  co_return absl::OkStatus();
 }
 
 }  // namespace holdfast::ha

@@ -88,7 +88,10 @@ void World::schedule_tick(Node& node) {
 void World::beat_now(Node& node) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
-  const Beat beat = node.half->next_beat(local(index), node.disk.facts());
+  Beat beat = node.half->next_beat(local(index), node.disk.facts());
+  const bool claiming = node.half->protocol().claiming();
+  const bool echoes = has(claiming ? Bug::EchoWhileClaiming : Bug::EchoToTheReplaced);
+  if (echoes && node.half->peer()) beat.heard = node.half->peer()->number;
   post(index, other, [this, other, beat] {
     in_process(other, 0, [this, other, beat] {
       Node& peer = nodes_[other];
@@ -150,21 +153,15 @@ void World::retry_waiting(Node& node) {
 }
 
 void World::serve(Node& node, const Request& request) {
+  if (!request.is_write) return serve_read(node, request);
   const Time now = local(index_of(node));
-  if (!request.is_write) {
-    const Write* found = node.disk.latest(request.key);
-    // No more than it needs, so that a read shows whether the lease alone is good enough.
-    Node::Waiter waiter{.request = request, .until = found != nullptr ? found->head.revision : 0};
-    waiter.reply.kind = Reply::Kind::Done;
-    if (found != nullptr) waiter.reply.revision = found->head.revision;
-    if (found != nullptr) waiter.reply.value = found->value;
-    return node.waiters.push_back(waiter);
-  }
   if (!node.half->may_write(now).ok()) return reply(node, request, {.kind = Reply::Kind::Refused});
   node.commits += 1;
   const auto written = std::make_shared<Head>();
-  const auto apply = [&node, request, written] {
-    if (node.disk.commit(request.key, request.value)) *written = node.disk.head;
+  const auto apply = [this, &node, request, written] {
+    if (!node.disk.commit(request.key, request.value)) return;
+    *written = node.disk.head;
+    checks_.on_commit(node.me, node.disk);
   };
   submit(node, apply, [this, &node, request, written] {
     node.commits -= 1;
@@ -176,6 +173,21 @@ void World::serve(Node& node, const Request& request) {
   });
 }
 
+// What was read is answered a moment later: whoever was asleep meanwhile must notice.
+void World::serve_read(Node& node, const Request& request) {
+  const size_t index = index_of(node);
+  const Write* found = node.disk.latest(request.key);
+  // No more than it needs, so that a read shows whether the lease alone is good enough.
+  Node::Waiter waiter{.request = request, .until = found != nullptr ? found->head.revision : 0};
+  if (has(Bug::ReadsUnacknowledged)) waiter.until = 0;
+  waiter.reply.kind = Reply::Kind::Done;
+  if (found != nullptr) waiter.reply.revision = found->head.revision;
+  if (found != nullptr) waiter.reply.value = found->value;
+  after(10us + rng_.below(weather_.disk_delay), [this, index, waiter, life = node.life] {
+    in_process(index, life, [this, index, waiter] { nodes_[index].waiters.push_back(waiter); });
+  });
+}
+
 void World::answer_waiters(Node& node) {
   if (node.waiters.empty()) return;
   const bool active = node.half->is_active();
@@ -184,7 +196,8 @@ void World::answer_waiters(Node& node) {
   for (Node::Waiter& waiter : node.waiters) {
     if (!active) {
       reply(node, waiter.request, {.kind = Reply::Kind::Unknown});
-    } else if (waiter.until > node.half->acknowledged()) {
+    } else if (waiter.until > node.half->acknowledged() &&
+               !(has(Bug::AckedAlone) && waiter.request.is_write)) {
       rest.push_back(waiter);
     } else if (waiter.request.is_write) {
       checks_.on_ack(node.me, *node.disk.at(waiter.until), record_,
@@ -235,20 +248,28 @@ void World::on_replicate(Node& node, const Replicate& message) {
   HalfActions actions;
   const Status status = node.half->on_replicate(message.epoch, local(index_of(node)), actions);
   carry(node, actions);
-  if (!status.ok()) return answer_replicate(node, message, false);
+  if (!status.ok()) return answer_replicate(node, message, std::nullopt);
   if (message.copy) return take_copy(node, message);
   const auto result = std::make_shared<Disk::Appended>();
   const auto apply = [&node, message, result] {
     *result = node.disk.append(message.epoch, message.writes);
   };
+  if (has(Bug::AckedBeforeDurable) && !message.writes.empty()) {
+    const bool fits = message.writes.front().head.revision == node.disk.head.revision + 1;
+    const Head head = fits ? message.writes.back().head : node.disk.head;
+    answer_replicate(node, message, ShipmentAnswer{.head = head});
+  }
   submit(node, apply, [this, &node, message, result] {
     const bool ok = *result != Disk::Appended::Refused;
+    const bool asked = has(Bug::NeedlessCopies) && message.shipment.kind == Shipment::Kind::Ask;
     if (*result == Disk::Appended::Broken) {
       node.half->on_unfit();
     } else if (ok) {
       carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
     }
-    answer_replicate(node, message, ok, *result == Disk::Appended::Broken);
+    if (!ok) return answer_replicate(node, message, std::nullopt);
+    const bool broken = *result == Disk::Appended::Broken || asked;
+    answer_replicate(node, message, ShipmentAnswer{.head = node.disk.head, .needs_copy = broken});
   });
 }
 
@@ -257,11 +278,12 @@ void World::take_copy(Node& node, const Replicate& message) {
   const auto done = std::make_shared<bool>(false);
   const auto apply = [this, &node, message, done, unfit = node.half->is_unfit()] {
     const Disk& copy = *message.copy;
-    if (is_too_late(copy.head, message.epoch, node.disk.head)) return;
+    const bool late = is_too_late(copy.head, message.epoch, node.disk.head);
+    if (late && !has(Bug::CopyTakenLate)) return;
     const Disk before = node.disk;
     *done = node.disk.replace(message.epoch, copy);
     if (!*done) return;
-    checks_.on_copy(before, copy, false);
+    checks_.on_copy(node.me, before, copy);
     Comparison stands = compare(before.history(), copy.history());
     if (unfit) stands = {Relation::Diverged, 0};
     if (stands.relation == Relation::Same || stands.relation == Relation::Behind) return;
@@ -272,7 +294,7 @@ void World::take_copy(Node& node, const Replicate& message) {
       change.item.value = std::to_string(write.value);
       if (write.head.revision > stands.fork) entries.push_back({write.head, {change}});
     }
-    if (entries.empty()) return;
+    if (entries.empty() || has(Bug::QuarantineForgotten)) return;
     node.quarantines.push_back(make_quarantine(
         {.fork = stands.fork, .head = before.head, .winner = message.epoch}, entries));
   };
@@ -280,21 +302,22 @@ void World::take_copy(Node& node, const Replicate& message) {
     if (*done) {
       carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
     }
-    answer_replicate(node, message, *done);
+    if (!*done) return answer_replicate(node, message, std::nullopt);
+    answer_replicate(node, message, ShipmentAnswer{.head = node.disk.head});
   });
 }
 
-void World::answer_replicate(Node& node, const Replicate& message, bool ok, bool broken) {
+void World::answer_replicate(Node& node, const Replicate& message,
+                             std::optional<ShipmentAnswer> answer) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
-  const ShipmentAnswer answer{.head = node.disk.head, .needs_copy = broken};
   const std::string store_id = node.disk.store_id;
   const uint64_t id = message.shipment.id;
-  post(index, other, [this, other, ok, id, answer, store_id, life = message.life] {
-    in_process(other, life, [this, other, ok, id, answer, store_id] {
+  post(index, other, [this, other, id, answer, store_id, life = message.life] {
+    in_process(other, life, [this, other, id, answer, store_id] {
       Node& mine = nodes_[other];
-      if (!ok) return mine.shipping.on_failure(id);
-      on_shipment_answer(mine, id, answer, store_id);
+      if (!answer) return mine.shipping.on_failure(id);
+      on_shipment_answer(mine, id, *answer, store_id);
     });
   });
 }

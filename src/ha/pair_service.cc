@@ -94,9 +94,12 @@ IntakeHandlers PairService::intake_handlers() {
         co_return co_await keep_lost(replica_, of,
                                      {.folder = options_.quarantine_folder,
                                       .node = options_.half.name,
-                                      .acknowledged = options_.half.pair.mode == Mode::BestEffort},
+                                      .acknowledged = options_.half.pair.mode == Mode::BestEffort,
+                                      .unfit = half_.is_unfit()},
                                      clock_.wall_now());
-      }};
+      },
+      .on_unfit = [this] { half_.on_unfit(); },
+      .is_unfit = [this] { return half_.is_unfit(); }};
 }
 
 void PairService::start() {

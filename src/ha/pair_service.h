@@ -83,8 +83,9 @@ class PairService final : public store::Admission {
   asio::awaitable<Passage> enter(bool votes);
   // Calls that are served by either half vote all the same; they do not wait.
   void vote();
-  // kUnavailable HF4301 for a caller that knows of a later epoch than this half.
-  Status check_epoch(Epoch known) const;
+  // kUnavailable HF4301 for a caller that knows of a later epoch than this half, which asks the
+  // witness and the other half then, if the caller is somebody.
+  Status check_epoch(Epoch known, bool somebody);
   bool is_active() const { return half_.is_active(); }
   // What is written here is not on every disk that it has to be on.
   bool is_waiting() const;
@@ -105,13 +106,17 @@ class PairService final : public store::Admission {
   Status may_read() const override { return half_.may_read(clock_.now()); }
   uint64_t activation() const override { return stats_.switches; }
   store::Revision acknowledged_through() const override;
-  // kUnavailable HF4102 "outcome unknown" if this half steps down before, or it takes too long.
+  // kUnavailable HF4115 "outcome unknown" if this half steps down before, or it takes too long.
   asio::awaitable<Status> acknowledged(store::Revision revision) override;
 
   // Operators' calls.
   v1::PairStatus status() const;
   asio::awaitable<Result<v1::SwitchOverResponse>> switch_over();
   asio::awaitable<Result<v1::PromoteResponse>> promote(v1::PromoteRequest request);
+  // Before the cluster's authority is made: a primary that has no identity begins the pair, alone.
+  // Nothing else, in any mode, would make it active: it cannot speak with anybody yet.
+  // kFailedPrecondition HF4123: this is the backup, or the other half has a cluster already.
+  asio::awaitable<Status> found();
 
   const Clock& clock() const { return clock_; }
   const Half& half() const { return half_; }

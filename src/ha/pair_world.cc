@@ -58,14 +58,16 @@ void World::run_until(Time end) {
 }
 
 Time World::local(size_t node) const {
-  return Time(Duration(static_cast<int64_t>(static_cast<double>(now_.time_since_epoch().count()) *
-                                            options_.rate[node])));
+  const Duration missed = has(Bug::ClockStops) ? nodes_[node].asleep : Duration::zero();
+  const auto passed = static_cast<double>((now_ - missed).time_since_epoch().count());
+  return Time(Duration(static_cast<int64_t>(passed * options_.rate[node])));
 }
 
 Time World::world_time(size_t node, Time local_time) const {
   const auto nanos = static_cast<int64_t>(
       static_cast<double>(local_time.time_since_epoch().count()) / options_.rate[node]);
-  return Time(Duration(nanos + 1000));  // rounded up: a tick must not come early for ever
+  const Duration missed = has(Bug::ClockStops) ? nodes_[node].asleep : Duration::zero();
+  return Time(Duration(nanos + 1000)) + missed;  // rounded up: a tick must not come early for ever
 }
 
 void World::post(size_t from, size_t to, std::function<void()> deliver, bool once) {
@@ -96,7 +98,7 @@ void World::settle(Node& node) {
   maybe_quiet(node);
   ship(node);
   schedule_tick(node);
-  if (node.half->is_active()) checks_.on_active(node.me, *node.half, node.disk);
+  if (node.half->is_active()) checks_.on_active(*node.half, node.disk, record_);
 }
 
 void World::start(size_t index) {
@@ -118,6 +120,7 @@ void World::start(size_t index) {
                       .version = "1",
                       .schema_min = 1,
                       .schema_max = node.schema_max};
+  if (has(Bug::LeaseTooLong)) options.timing.lease *= 3;
   node.half.emplace(
       std::move(options),
       Protocol::Durable{
@@ -160,7 +163,10 @@ void World::crash(size_t index, bool machine) {
 }
 
 void World::pause(size_t index) {
-  if (nodes_[index].up) nodes_[index].paused = true;
+  Node& node = nodes_[index];
+  if (!node.up || node.paused) return;
+  node.paused = true;
+  node.paused_since = now_;
   say(fmt::format("{} is stopped", to_string(nodes_[index].me)));
 }
 
@@ -169,6 +175,7 @@ void World::resume(size_t index) {
   if (!node.up || !node.paused) return;
   say(fmt::format("{} goes on", to_string(node.me)));
   node.paused = false;
+  node.asleep += now_ - node.paused_since;
   std::vector<std::function<void()>> inbox = std::exchange(node.inbox, {});
   const uint64_t life = node.life;
   for (const std::function<void()>& what : inbox) in_process(index, life, what);
@@ -196,6 +203,11 @@ bool World::wipe(size_t index) {
   return true;
 }
 
+void World::set_witness(bool up) {
+  if (up && !witness_up_ && has(Bug::WitnessForgets)) record_ = {};
+  witness_up_ = up;
+}
+
 void World::switch_over(size_t index) {
   in_process(index, 0, [this, index] {
     Node& node = nodes_[index];
@@ -216,11 +228,24 @@ void World::heal() {
   weather_ = {};
   cut_ = {};
   clogged_ = {};
-  witness_up_ = true;
+  set_witness(true);
+  let_clients_go();
   for (size_t i = 0; i < 2; ++i) {
     resume(i);
     start(i);
   }
+}
+
+std::optional<size_t> World::active() const {
+  std::optional<size_t> found;
+  Epoch highest = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    if (!nodes_[i].up || !nodes_[i].half->is_active()) continue;
+    if (nodes_[i].half->protocol().epoch() <= highest) continue;
+    highest = nodes_[i].half->protocol().epoch();
+    found = i;
+  }
+  return found;
 }
 
 bool World::has_converged() const {

@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "ha/half.h"
+#include "ha/pair_bugs.h"
 #include "ha/pair_checks.h"
 #include "ha/pair_disk.h"
 #include "ha/quarantine.h"
@@ -30,6 +31,7 @@ struct WorldOptions {
   std::array<double, 2> rate{1, 1};  // of the nodes' clocks
   Duration client_timeout = std::chrono::seconds(3);
   uint64_t seed = 1;
+  Bug bug = Bug::None;
   bool verbose = false;
 };
 
@@ -88,6 +90,8 @@ class Node {
   bool up = false;
   bool paused = false;
   bool machine_up = true;
+  Time paused_since{};
+  Duration asleep{};  // in all
   uint64_t life = 0;
   std::vector<std::function<void()>> inbox;  // came while it was paused
   std::optional<Half> half;
@@ -104,6 +108,7 @@ class Node {
 struct Client {
   bool writes = false;
   size_t target = 0;
+  bool pinned = false;  // it does not go elsewhere
   uint64_t last_id = 0;
   Request request{};
   Time began{};
@@ -130,15 +135,19 @@ class World {
   void start(size_t node);
   void pause(size_t node);
   void resume(size_t node);
-  void set_witness(bool up) { witness_up_ = up; }
+  void set_witness(bool up);
   bool wipe(size_t node);  // false: that would destroy the last copy of something
   void switch_over(size_t node);
   void compact(size_t node);
   void heal();
+  // Readers ask `half` only, writers the other one, until they are let go.
+  void pin_clients(size_t half);
+  void let_clients_go();
   void set_clients(bool on) { clients_on_ = on; }
 
   Node& node(size_t index) { return nodes_[index]; }
   const Record& record() const { return record_; }
+  std::optional<size_t> active() const;  // of the highest epoch
   Checks& checks() { return checks_; }
   // Exactly one is active, the other is in sync with it, and clients write.
   bool has_converged() const;
@@ -180,8 +189,10 @@ class World {
   void knock(Node& node);
   void on_request(Node& node, const Request& request, std::optional<Time> until);
   void serve(Node& node, const Request& request);
+  void serve_read(Node& node, const Request& request);
   void retry_waiting(Node& node);
   void answer_waiters(Node& node);
+  bool has(Bug bug) const { return options_.bug == bug; }
   void submit(Node& node, std::function<void()> apply, std::function<void()> then);
   void run_disk(Node& node);
   void disk_done(size_t index);
@@ -189,7 +200,8 @@ class World {
   void ship(Node& node);
   void on_replicate(Node& node, const Replicate& message);
   void take_copy(Node& node, const Replicate& message);
-  void answer_replicate(Node& node, const Replicate& message, bool ok, bool broken = false);
+  // Nothing: it failed.
+  void answer_replicate(Node& node, const Replicate& message, std::optional<ShipmentAnswer> answer);
   void on_shipment_answer(Node& node, uint64_t id, const ShipmentAnswer& answer,
                           const std::string& store_id);
   void maybe_quiet(Node& node);

@@ -69,6 +69,11 @@ asio::awaitable<PeerLinkService::Reach> PeerLinkService::probe() {
   co_return refused ? Reach::Refused : Reach::Unknown;
 }
 
+asio::awaitable<bool> PeerLinkService::answers() {
+  const Reach reach = co_await probe();
+  co_return reach == Reach::Connects;
+}
+
 asio::awaitable<void> PeerLinkService::run() {
   bool was_up = false;
   for (;;) {
@@ -120,6 +125,10 @@ asio::awaitable<bool> PeerLinkService::follow() {
   failure_ = ended.ok() ? absl::UnavailableError("the other half ended its beats") : ended;
   if (heard) log::info("the link to the other half ended", {{"why", failure_.ToString()}});
   co_return heard;
+}
+
+void PeerLinkService::doubt() {
+  if (stream_ != nullptr && clock_.now() - heard_ > options_.doubted_silence) stream_->cancel();
 }
 
 asio::awaitable<void> PeerLinkService::watch_silence() {

@@ -29,9 +29,10 @@ namespace holdfast::ha {
 namespace asio = boost::asio;
 
 struct PeerLinkOptions {
-  std::string address{};                                    // HOST:PORT
-  Duration probe_timeout = std::chrono::milliseconds(500);  // of a plain connect
-  Duration silence = std::chrono::seconds(3);               // then the stream is opened anew
+  std::string address{};                                      // HOST:PORT
+  Duration probe_timeout = std::chrono::milliseconds(500);    // of a plain connect
+  Duration silence = std::chrono::seconds(3);                 // then the stream is opened anew
+  Duration doubted_silence = std::chrono::milliseconds(300);  // then, if there is a reason to doubt
   Duration connect_timeout = std::chrono::milliseconds(1000);
   BackoffOptions backoff{.first = std::chrono::milliseconds(10),
                          .cap = std::chrono::milliseconds(200)};
@@ -54,6 +55,12 @@ class PeerLinkService {
 
   // Nobody is dialled before the first; another one makes the connection anew.
   void set_tls(rpc::TlsOptions tls);
+  // Somebody says that the other half did what we have not heard of: a stream that has been silent
+  // for some beats is opened anew.
+  void doubt();
+  // Whether anybody listens at the other half's address. Needs no identity.
+  asio::awaitable<bool> answers();
+  bool has_identity() const { return tls_.has_value(); }
   // Both until cancelled.
   asio::awaitable<void> run();
   asio::awaitable<void> watch_silence();

@@ -119,6 +119,9 @@ class Protocol {
   void thaw();
   // An operator takes the risk: active from now on, alone.
   Actions force();
+  // An operator begins the pair here: the first epoch, alone. Nothing unless this is the primary
+  // and its disk is as new; if there was a pair before, the witness's record shows it later.
+  Actions found();
 
   State state() const { return state_; }
   Epoch epoch() const { return epoch_; }        // of the own tenure; 0 unless active

@@ -82,6 +82,15 @@ Actions Protocol::grow_back() {
   return change_record(Wish::Admit, next_epoch(highest(), me_), Members::both());
 }
 
+Actions Protocol::found() {
+  const bool is_new = me_ == Member::Primary && promised_ == 0 && is_empty();
+  if (!is_new || state_ == State::Active || beginning_) return {};
+  wants_claim_ = false;
+  wish_ = Wish::None;
+  asked_ += 1;  // what the witness says later does not count
+  return begin(kFirstEpoch, Members::of(me_));
+}
+
 Actions Protocol::on_retry() {
   if (!with_witness() || wish_ != Wish::None || beginning_) return {};
   const bool active = state_ == State::Active;

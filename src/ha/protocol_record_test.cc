@@ -100,6 +100,46 @@ TEST(FirstStart, AnEmptyDiskDoesNotBeginAloneWhileTheWitnessIsSilent) {
 
 // --- dropping the peer ---
 
+TEST(FirstStart, AnOperatorBeginsThePairBeforeTheWitnessCanBeAsked) {
+  for (const Mode mode : {Mode::Witness, Mode::Sync, Mode::BestEffort}) {
+    PairRig rig(mode);
+    rig.witness = false;
+    rig.start(kP);
+    rig.run(kP, rig.at(kP).found());
+    EXPECT_EQ(rig.at(kP).state(), State::Active) << to_string(mode);
+    rig.write(kP);
+    EXPECT_EQ(rig.at(kP).acknowledged(), 2) << to_string(mode);
+
+    rig.witness = true;
+    rig.start(kB);
+    rig.settle();
+    EXPECT_EQ(rig.at(kB).state(), State::Passive) << to_string(mode);
+    EXPECT_TRUE(rig.at(kP).peer_in_sync()) << to_string(mode);
+  }
+}
+
+TEST(FirstStart, OnlyANewPrimaryBeginsAPair) {
+  PairRig rig(Mode::Witness);
+  rig.witness = false;
+  rig.start(kB);
+  EXPECT_TRUE(rig.at(kB).found().empty());
+  rig.disk(kP).promised = 3;
+  rig.start(kP);
+  EXPECT_TRUE(rig.at(kP).found().empty());
+}
+
+TEST(FirstStart, WhoBeganAPairThatThereIsAlreadyGivesWay) {
+  PairRig rig(Mode::Witness);
+  rig.record = {.epoch = 8, .in_sync = Members::of(kB), .store_ids = {"", "b"}};
+  rig.witness = false;
+  rig.start(kP);
+  rig.run(kP, rig.at(kP).found());
+  ASSERT_EQ(rig.at(kP).state(), State::Active);
+  rig.witness = true;
+  rig.retry(kP);
+  EXPECT_EQ(rig.at(kP).state(), State::Passive);
+}
+
 TEST_F(WithWitness, AnActiveHalfGoesOnAloneWhenTheWitnessAgreed) {
   rig_.write(kP);
   EXPECT_EQ(rig_.at(kP).acknowledged(), 2);

@@ -1,5 +1,6 @@
 #include "ha/quarantine_service.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -20,13 +21,15 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
   const store::ReplicaFacts mine = replica.facts();
   // What was written before the first tenure was never the pair's.
   if (mine.tenures.empty()) co_return absl::OkStatus();
-  const Comparison found = compare({.head = mine.head, .tenures = mine.tenures},
-                                   {.head = winner.head, .tenures = winner.tenures});
+  Comparison found = compare({.head = mine.head, .tenures = mine.tenures},
+                             {.head = winner.head, .tenures = winner.tenures});
+  if (options.unfit) found = {Relation::Diverged, 0};
   const bool lost = found.relation == Relation::Diverged || found.relation == Relation::Ahead;
   if (!lost || found.fork >= mine.head.revision) co_return absl::OkStatus();
   std::vector<store::Entry> entries;
   size_t bytes = 0;
-  store::Revision after = std::max(found.fork, mine.floor);
+  // What the first tenure found there was before the pair.
+  store::Revision after = std::max({found.fork, mine.floor, mine.tenures.front().first});
   while (after < mine.head.revision && bytes < QuarantineLimits{}.max_bytes) {
     Result<std::vector<store::Entry>> more = co_await replica.entries(after, kBatchBytes);
     if (!more.ok() || more->empty()) break;  // forgotten: the header says how many are missing

@@ -18,6 +18,7 @@ struct QuarantineOptions {
   std::string folder{};
   std::string node{};
   bool acknowledged = false;  // clients may have been told that what is lost happened
+  bool unfit = false;         // nothing is in common, whatever the epochs say
 };
 
 // Nothing to keep is OK, too. An error: it could not be kept, and nothing should replace it yet.

@@ -55,6 +55,9 @@ Status check(const Timing& timing) {
                         "a half must not be left behind for a few lost beats (5 of them)"));
   TRY_OK(check_relation(take, lease, held + 2 * timing.beat,
                         "who takes over waits until the lease and two beats are over"));
+  TRY_OK(check_relation(drop, lease, held,
+                        "who is the active half by the record leaves the other behind only when "
+                        "the other's lease is over"));
   TRY_OK(check_relation(take, drop, timing.drop + 2 * timing.beat,
                         "when only the link is cut the active half goes on, two beats earlier"));
   if (timing.recovery == Duration::zero()) return absl::OkStatus();

@@ -27,8 +27,8 @@ struct Timing {
 
 // kInvalidArgument HF4110 naming the two keys (ha.beat, ha.lease, ha.drop, ha.take, ha.recovery),
 // both values and how they must stand to each other: 5 beats fit into the lease and into drop; 1.01
-// leases and 2 beats into take; drop and 2 beats into take; recovery is zero or at least ten takes;
-// each is 10 ms to an hour.
+// leases into drop, and with 2 beats into take; drop and 2 beats into take; recovery is zero or at
+// least ten takes; each is 10 ms to an hour.
 Status check(const Timing& timing);
 
 }  // namespace holdfast::ha

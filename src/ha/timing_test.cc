@@ -35,12 +35,17 @@ TEST(Timing, AHalfIsNotLeftBehindForAFewLostBeats) {
 TEST(Timing, TakingOverWaitsForTheLease) {
   expect_refused({.lease = 800ms}, {"ha.take", "1s", "ha.lease", "800ms"});
   // 1.01 leases and two beats, to the millisecond.
-  EXPECT_FALSE(check({.lease = 1000ms, .drop = 500ms, .take = 1210ms}).ok());
-  EXPECT_TRUE(check({.lease = 1000ms, .drop = 500ms, .take = 1211ms}).ok());
+  EXPECT_FALSE(check({.lease = 1000ms, .drop = 1011ms, .take = 1210ms}).ok());
+  EXPECT_TRUE(check({.lease = 1000ms, .drop = 1011ms, .take = 1211ms}).ok());
 }
 
 TEST(Timing, TheActiveHalfDropsItsPeerBeforeThePeerTakesOver) {
   expect_refused({.drop = 900ms}, {"ha.take", "1s", "ha.drop", "900ms"});
+}
+
+TEST(Timing, NobodyIsLeftBehindWhileItsLeaseMayLast) {
+  expect_refused({.drop = 600ms}, {"ha.drop", "600ms", "ha.lease", "607ms"});
+  EXPECT_TRUE(check({.drop = 607ms}).ok());
 }
 
 TEST(Timing, RecoveryIsOffOrSlow) {

@@ -61,7 +61,8 @@ void Child::connected(Time now, Actions& out) {
 
 void Child::closed(Time now, Actions& out) {
   out.push_back(Drop{connection_});
-  const bool settled = connected_at_ && now - *connected_at_ >= shared_.options.settled_after;
+  const bool settled =
+      connected_at_ && (answered_ || now - *connected_at_ >= shared_.options.settled_after);
   if (!connected_at_) shared_.counts.failed_dials += 1;
   forget_connection();
   if (settled) {
@@ -79,7 +80,7 @@ void Child::forget_connection() {
   connected_at_.reset();
   health_ = Health::Connecting;
   discovered_ = discovery_failed_ = refused_ = refuses_ = probing_ = silent_ = false;
-  paired_ = aside_ = fenced_ = false;
+  answered_ = paired_ = aside_ = fenced_ = false;
   beat_ = Duration::zero();
   doubted_until_.reset();
   missed_at_.reset();
@@ -202,6 +203,11 @@ void Child::alive() {
   silent_ = false;
   silent_at_.reset();
   probe_at_.reset();
+}
+
+void Child::answered() {
+  alive();
+  answered_ = true;
 }
 
 void Child::tick(Time now, Actions& out) {

@@ -65,6 +65,8 @@ class Child {
   void probe_ended(bool answered, Time now);
   // Something was heard from the server.
   void alive();
+  // A call: whoever serves calls has not been dialled in vain, however young the connection is.
+  void answered();
 
   void tick(Time now, Actions& out);
   std::optional<Time> next_deadline() const;
@@ -79,6 +81,7 @@ class Child {
   const std::string& address() const { return address_; }  // dialled last
   uint64_t credentials() const { return setup_.credentials; }
   bool is_connected() const { return connected_at_.has_value(); }
+  bool has_answered() const { return answered_; }
   bool is_undiscovered() const { return !discovered_; }
   bool is_accepted() const { return discovered_ && !refused_; }
   // It answered the discovery with an error, and not because it is too old for it.
@@ -121,8 +124,9 @@ class Child {
   Health health_ = Health::Connecting;
   bool discovered_ = false;
   bool discovery_failed_ = false;
-  bool refused_ = false;  // in the discovery, which it had to answer
-  bool refuses_ = false;  // calls; ends with the doubt
+  bool refused_ = false;   // in the discovery, which it had to answer
+  bool refuses_ = false;   // calls; ends with the doubt
+  bool answered_ = false;  // a call
   bool probing_ = false;
   bool silent_ = false;
   bool impatient_ = false;  // somebody waits for it to connect

@@ -71,7 +71,8 @@ bool PickHealthy::is_doubted(uint64_t connection) const {
 
 bool PickHealthy::would_be_news(uint64_t connection) const {
   const Child* child = find(connection);
-  return child != nullptr && (child->is_doubted() || (child == active_.get() && !proven_));
+  if (child == nullptr) return false;
+  return child->is_doubted() || !child->has_answered() || (child == active_.get() && !proven_);
 }
 
 bool PickHealthy::is_silent(uint64_t connection) const {
@@ -156,7 +157,7 @@ Actions PickHealthy::on_refused(uint64_t connection, Time now) {
 
 Actions PickHealthy::on_answered(uint64_t connection, Time now) {
   return change(connection, now, [&](Child& child, Actions&) {
-    child.alive();
+    child.answered();
     proven_ = proven_ || &child == active_.get();
   });
 }

@@ -74,6 +74,36 @@ TEST(PickHealthyRow1, ARecoveryResetsTheBackoff) {
   EXPECT_THAT(link.until_next_dial(), between(2s, 3s));
 }
 
+TEST(PickHealthyRedial, AYoungConnectionThatAnsweredACallIsRedialledAtOnce) {
+  Harness link;
+  const uint64_t active = link.bring_up(kReconnect);
+  link.advance(100ms);
+  EXPECT_TRUE(link.core.would_be_news(active));
+  link.take(link.core.on_answered(active, link.now));
+  EXPECT_FALSE(link.core.would_be_news(active));
+
+  link.close(active);
+
+  EXPECT_THAT(link.dials, SizeIs(2));
+}
+
+TEST(PickHealthyRedial, AYoungConnectionThatNeverAnsweredWaits) {
+  Harness link;
+  const uint64_t first = link.bring_up(kReconnect);
+  link.advance(100ms);
+  link.close(first);
+  EXPECT_THAT(link.dials, SizeIs(1));
+  link.until_next_dial();
+
+  // What an earlier connection answered does not count for the next one.
+  const uint64_t second = link.bring_up(kReconnect);
+  link.take(link.core.on_answered(second, link.now));
+  link.close(second);
+  EXPECT_THAT(link.dials, SizeIs(3));
+  link.close(link.bring_up(kReconnect));
+  EXPECT_THAT(link.dials, SizeIs(3));
+}
+
 TEST(PickHealthyRow2, AnActiveThatConnectsForLongGetsABackup) {
   Harness link;
   const uint64_t first = link.bring_up(kReconnect);

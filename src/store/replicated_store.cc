@@ -12,7 +12,7 @@
 namespace holdfast::store {
 namespace {
 
-constexpr std::string_view kNotAcknowledged = "HF4102";
+constexpr std::string_view kNotAcknowledged = "HF4115";
 
 Status not_acknowledged(std::string_view what, const Status& why) {
   return coded(absl::StatusCode::kUnavailable, kNotAcknowledged,

@@ -44,7 +44,7 @@ class ReplicatedStore final : public Store {
 
   asio::awaitable<Result<Item>> get(std::string key) override;
   asio::awaitable<Result<RangeResult>> range(RangeRequest request) override;
-  // kUnavailable with HF4102 and "outcome unknown" if it is written here and not acknowledged.
+  // kUnavailable with HF4115 and "outcome unknown" if it is written here and not acknowledged.
   asio::awaitable<Result<Revision>> commit(std::vector<Operation> operations) override;
   asio::awaitable<Result<std::unique_ptr<Watch>>> watch(KeyRange range, Revision after) override;
   // Does not wait: nobody is told of what expired but by reads and watches, and they wait.

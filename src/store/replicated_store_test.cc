@@ -114,7 +114,7 @@ TEST_F(Replicated, ACommitThatIsNotAcknowledgedHasAnUnknownOutcome) {
   ASSERT_TRUE(commit->value);
   const Status status = commit->value->status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_EQ(split_reason(status).code, "HF4102");
+  EXPECT_EQ(split_reason(status).code, "HF4115");
   EXPECT_THAT(std::string(status.message()), HasSubstr("outcome unknown"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("the peer is silent"));
 }
@@ -199,7 +199,7 @@ TEST_F(Replicated, AReadThatIsNotAcknowledgedFails) {
 
   ASSERT_TRUE(get->value);
   EXPECT_EQ(get->value->status().code(), StatusCode::kUnavailable);
-  EXPECT_EQ(split_reason(get->value->status()).code, "HF4102");
+  EXPECT_EQ(split_reason(get->value->status()).code, "HF4115");
 }
 
 TEST_F(Replicated, AReadThatOutlivedAnActivationFails) {

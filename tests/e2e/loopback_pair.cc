@@ -14,24 +14,41 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Arguments named(const std::string& name) {
+Arguments named(const std::string& name, const Arguments& more) {
   Arguments arguments = without_rate_limit();
   arguments.insert(arguments.end(), {"--name", name});
+  arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
 
 }  // namespace
 
-LoopbackPair::LoopbackPair(std::string mode)
-    : mode_(std::move(mode)),
-      primary_(named("primary")),
-      backup_(named("backup")),
+void join(const ControllerProcess& at, const Joining& as) {
+  const TempDir profile;
+  const ProgramOutcome token = at.cli({"token", "create", "--role", as.role, "--name", as.name});
+  HF_CHECK(token.exit_code == 0, token.error);
+  const ProgramOutcome pin = at.cli({"rotate", "status"});
+  const size_t begin = pin.output.find("sha256:");
+  HF_CHECK(begin != std::string::npos, pin.output + pin.error);
+  const ProgramOutcome joined = run_program(
+      {.arguments = {HF_BIN_DIR "/holdfast", "--profile", profile.file("profile"), "join", "--name",
+                     as.name, "--token-file", "-", "--data-dir", as.data_dir, "--pin",
+                     pin.output.substr(begin, 71), at.tcp_server()},
+       .input = token.output});
+  HF_CHECK(joined.exit_code == 0, joined.error);
+}
+
+LoopbackPair::LoopbackPair(LoopbackOptions options)
+    : options_(std::move(options)),
+      primary_(named("primary", options_.more)),
+      backup_(named("backup", options_.more)),
       witness_port_(free_ports(1).front()) {
   backup_.kill();
   HF_CHECK(backup_.wait(20s) != -1, "the backup ends: " + backup_.log());
-  join("controller", "backup", backup_.data_dir());
-  if (mode_ == "witness") {
-    join("witness", "witness", folder_.file("witness"));
+  join(primary_, {.role = "controller", .name = "backup", .data_dir = backup_.data_dir()});
+  if (options_.mode == "witness") {
+    join(primary_,
+         {.role = options_.witness_role, .name = "witness", .data_dir = folder_.file("witness")});
     start_witness();
   }
   primary_.terminate();
@@ -44,27 +61,15 @@ LoopbackPair::LoopbackPair(std::string mode)
   HF_CHECK(becomes_in_sync(primary_), "the backup is in sync: " + describe());
 }
 
-void LoopbackPair::join(const std::string& role, const std::string& name,
-                        const std::string& data_dir) {
-  const ProgramOutcome token = primary_.cli({"token", "create", "--role", role, "--name", name});
-  HF_CHECK(token.exit_code == 0, token.error);
-  const ProgramOutcome pin = primary_.cli({"rotate", "status"});
-  const size_t at = pin.output.find("sha256:");
-  HF_CHECK(at != std::string::npos, pin.output + pin.error);
-  const ProgramOutcome joined = run_program(
-      {.arguments = {HF_BIN_DIR "/holdfast", "--profile", folder_.file("profile"), "join", "--name",
-                     name, "--token-file", "-", "--data-dir", data_dir, "--pin",
-                     pin.output.substr(at, 71), primary_.tcp_server()},
-       .input = token.output});
-  HF_CHECK(joined.exit_code == 0, joined.error);
-}
-
 void LoopbackPair::start_witness() {
-  witness_ = std::make_unique<ChildProcess>(ChildOptions{
-      .arguments = {HF_BIN_DIR "/holdfastd", "witness", "--data-dir", folder_.file("witness"),
-                    "--listen", fmt::format("127.0.0.1:{}", witness_port_), "--server",
-                    fmt::format("{},{}", primary_.tcp_server(), backup_.tcp_server())},
-      .output_file = folder_.file("witness.log")});
+  const bool alone = options_.witness_role == "witness";
+  Arguments arguments = node_command(options_.witness_role, folder_.file("witness"));
+  arguments.insert(
+      arguments.end(),
+      {alone ? "--listen" : "--witness-listen", fmt::format("127.0.0.1:{}", witness_port_),
+       "--server", fmt::format("{},{}", primary_.tcp_server(), backup_.tcp_server())});
+  witness_ = std::make_unique<ChildProcess>(
+      ChildOptions{.arguments = std::move(arguments), .output_file = folder_.file("witness.log")});
 }
 
 std::string LoopbackPair::log_of_witness() const {
@@ -79,8 +84,8 @@ Arguments LoopbackPair::arguments_of(const std::string& role, const std::string&
   };
   set("ha.role=" + role);
   set("ha.peer=" + peer);
-  set("ha.mode=" + mode_);
-  if (mode_ == "witness") set(fmt::format("ha.witness=127.0.0.1:{}", witness_port_));
+  set("ha.mode=" + options_.mode);
+  if (options_.mode == "witness") set(fmt::format("ha.witness=127.0.0.1:{}", witness_port_));
   return arguments;
 }
 

@@ -12,10 +12,26 @@
 
 namespace holdfast::test {
 
+// Makes a token at the controller and joins with it, as `role`/`name`, into `data_dir`.
+struct Joining {
+  std::string role;
+  std::string name;
+  std::string data_dir;
+};
+void join(const ControllerProcess& at, const Joining& as);
+
+struct LoopbackOptions {
+  std::string mode;
+  std::string witness_role =
+      "witness";     // or a role of nodes, that keeps the record beside its work
+  Arguments more{};  // for both controllers
+};
+
 class LoopbackPair {
  public:
   // Both run when it returns, the primary active and the backup in sync with it.
-  explicit LoopbackPair(std::string mode);
+  explicit LoopbackPair(LoopbackOptions options);
+  explicit LoopbackPair(const std::string& mode) : LoopbackPair(LoopbackOptions{.mode = mode}) {}
 
   ClusterProcess& primary() { return primary_; }
   ControllerProcess& backup() { return backup_; }
@@ -36,10 +52,9 @@ class LoopbackPair {
   std::string describe() const;
 
  private:
-  void join(const std::string& role, const std::string& name, const std::string& data_dir);
   Arguments arguments_of(const std::string& role, const std::string& peer) const;
 
-  const std::string mode_;
+  const LoopbackOptions options_;
   TempDir folder_;
   ClusterProcess primary_;
   ControllerProcess backup_;

@@ -43,7 +43,7 @@ TEST(PairHistory, EpochsDoNotGoBackForWhoAsksAfterAnAnswer) {
 TEST(PairClient, WhatMayHaveHappenedIsUnknownAndWhatDidNotIsNot) {
   EXPECT_EQ(ending_of(Act::Write, absl::OkStatus()), Ending::Ok);
   EXPECT_EQ(ending_of(Act::Write, absl::DeadlineExceededError("")), Ending::Unknown);
-  EXPECT_EQ(ending_of(Act::Write, absl::UnavailableError("HF4102: outcome unknown")),
+  EXPECT_EQ(ending_of(Act::Write, absl::UnavailableError("HF4115: outcome unknown")),
             Ending::Unknown);
   EXPECT_EQ(ending_of(Act::Write, absl::UnavailableError("HF4101: not the active half")),
             Ending::Failed);

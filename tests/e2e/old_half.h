@@ -1,0 +1,59 @@
+// The backup of a pair as another version would be it, in this process: it says which version it is
+// and which data it reads, takes what it is sent, and remembers only where that ends.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "holdfast/v1/pair.grpc.pb.h"
+
+namespace holdfast::test {
+
+struct OldHalfOptions {
+  std::string data_dir;  // that a controller joined in
+  std::string primary;   // its address
+  std::string listen;
+  std::string version;
+  uint32_t schema_min = 1;
+  uint32_t schema_max = 1;
+};
+
+class OldHalf final : public v1::Pair::Service {
+ public:
+  // In mode sync. Answers when it returns.
+  explicit OldHalf(OldHalfOptions options);
+  ~OldHalf() override;
+
+  // Of what it was sent.
+  int64_t revision();
+
+  grpc::Status Beats(grpc::ServerContext* context, const v1::BeatsRequest* request,
+                     grpc::ServerWriter<v1::Beat>* writer) override;
+  grpc::Status Replicate(grpc::ServerContext* context, const v1::ReplicateRequest* request,
+                         v1::ReplicateResponse* response) override;
+
+ private:
+  v1::Beat next_beat();
+  void hear(const v1::Beat& beat);
+  void follow_primary();
+  bool pause();  // for half a beat; false: it ends
+
+  const OldHalfOptions options_;
+  std::string identity_;
+  std::string ca_;
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool ends_ = false;
+  v1::Beat beat_;
+  v1::PairHead copied_;  // of the copy that is coming in
+  std::unique_ptr<grpc::Server> server_;
+  grpc::ClientContext* following_ = nullptr;
+  std::thread follower_;
+};
+
+}  // namespace holdfast::test

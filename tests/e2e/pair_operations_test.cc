@@ -1,0 +1,341 @@
+// What an operator does with a pair, by the real commands: making one, forcing a half, looking at
+// what a half had written alone, keeping the record on a node, halves of two versions.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "e2e/api_client.h"
+#include "e2e/loopback_pair.h"
+#include "e2e/old_half.h"
+#include "support/eventually.h"
+#include "support/free_ports.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string user_yaml(const std::string& name, bool disabled) {
+  return fmt::format("kind: user\nmetadata: {{name: {}}}\nspec: {{roles: [admin], disabled: {}}}\n",
+                     name, disabled);
+}
+
+bool applies(const ControllerProcess& half, const std::string& yaml) {
+  return half.cli({"apply", "-f", "-"}, yaml).exit_code == 0;
+}
+
+bool shows(const ControllerProcess& half, const std::string& kind, const std::string& name) {
+  return half.cli({"get", kind, name}).exit_code == 0;
+}
+
+// The arguments of half of a pair whose other half and witness are not there yet.
+Arguments of_new_pair(const std::string& role, const std::string& mode) {
+  const std::vector<uint16_t> ports = free_ports(2);
+  Arguments arguments = {"--set", "ha.role=" + role,
+                         "--set", "ha.mode=" + mode,
+                         "--set", fmt::format("ha.peer=127.0.0.1:{}", ports[0])};
+  if (mode == "witness") {
+    arguments.insert(arguments.end(), {"--set", fmt::format("ha.witness=127.0.0.1:{}", ports[1])});
+  }
+  return arguments;
+}
+
+class NewPair : public testing::TestWithParam<std::string> {};
+
+TEST_P(NewPair, IsMadeWithItsKeysSetFromTheStart) {
+  const ControllerProcess primary(of_new_pair("primary", GetParam()));
+  const ProgramOutcome made = primary.cli({"init"});
+  EXPECT_EQ(made.exit_code, 0) << made.error << primary.log();
+  EXPECT_THAT(made.output, HasSubstr("sha256:"));
+  const ProgramOutcome token =
+      primary.cli({"token", "create", "--role", "controller", "--name", "backup"});
+  EXPECT_EQ(token.exit_code, 0) << token.error << primary.log();
+  EXPECT_EQ(primary.cli({"init"}).exit_code, 0) << "it is there already";
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, NewPair, testing::Values("witness", "sync", "best-effort"),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(PairOperations, ABackupDoesNotMakeTheCluster) {
+  const ControllerProcess backup(of_new_pair("backup", "witness"));
+  const ProgramOutcome refused = backup.cli({"init"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("HF4123"), HasSubstr("at the primary")));
+}
+
+// Its disk was lost, and an operator takes it for a new one.
+TEST(PairOperations, APrimaryWhoseOtherHalfIsThereDoesNotMakeACluster) {
+  LoopbackPair pair("witness");
+  Arguments arguments = {"--set", "ha.role=primary",
+                         "--set", "ha.mode=sync",
+                         "--set", "ha.peer=" + pair.backup().tcp_server()};
+  const ControllerProcess replaced(arguments);
+  const ProgramOutcome refused = replaced.cli({"init"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("HF4123"), HasSubstr("holdfast join")));
+}
+
+// The primary acknowledged some things alone and died; the backup went on without them.
+class Diverged : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(applies(primary(), user_yaml("disabled-later", false)));
+    ASSERT_TRUE(applies(primary(), user_yaml("deleted-later", false)));
+    ASSERT_TRUE(pair_.becomes_in_sync(primary())) << pair_.describe();
+    backup().kill();
+    ASSERT_NE(backup().wait(10s), -1);
+    ASSERT_TRUE(applies(primary(), service_yaml("lost")));
+    ASSERT_TRUE(applies(primary(), user_yaml("disabled-later", true)));
+    ASSERT_EQ(primary().cli({"delete", "user", "deleted-later"}).exit_code, 0);
+    ASSERT_TRUE(applies(primary(), user_yaml("granted", false)));
+    primary().kill();
+    ASSERT_NE(primary().wait(10s), -1);
+    pair_.start_backup();
+    ASSERT_TRUE(eventually([&] { return applies(backup(), service_yaml("kept")); }, 20s))
+        << pair_.describe();
+    ASSERT_TRUE(shows(backup(), "user", "deleted-later")) << "it has not heard of that";
+    pair_.start_primary();
+    ASSERT_TRUE(pair_.becomes_in_sync(backup())) << pair_.describe();
+  }
+  ClusterProcess& primary() { return pair_.primary(); }
+  ControllerProcess& backup() { return pair_.backup(); }
+  // The one file that the primary keeps.
+  std::string file() {
+    const ProgramOutcome names = primary().cli({"ha", "divergence", "-o", "name"});
+    EXPECT_EQ(names.exit_code, 0) << names.error;
+    return names.output.substr(0, names.output.find('\n'));
+  }
+
+  LoopbackPair pair_{"best-effort"};
+};
+
+TEST_F(Diverged, WhatOneHalfHadAloneIsKeptAndShown) {
+  EXPECT_THAT(backup().cli({"ha", "status"}).output, HasSubstr("backup is active"));
+  EXPECT_THAT(primary().cli({"ha", "status"}).output, HasSubstr("1 waiting for a decision"));
+  const ProgramOutcome list = primary().cli({"ha", "divergence"});
+  EXPECT_THAT(list.output, AllOf(HasSubstr("primary"), HasSubstr(file()))) << list.error;
+  EXPECT_THAT(backup().cli({"ha", "divergence"}).output, HasSubstr("no history"));
+
+  const ProgramOutcome shown = primary().cli({"ha", "divergence", "show", file()});
+  EXPECT_EQ(shown.exit_code, 0) << shown.error;
+  EXPECT_THAT(shown.output, AllOf(HasSubstr("put service/lost  lost"),
+                                  HasSubstr("put user/granted  lost"), Not(HasSubstr("kept"))));
+  EXPECT_FALSE(shows(backup(), "service", "lost"));
+
+  const ProgramOutcome discarded = primary().cli({"ha", "divergence", "discard", file()});
+  EXPECT_EQ(discarded.exit_code, 0) << discarded.error;
+  EXPECT_THAT(primary().cli({"ha", "divergence"}).output, HasSubstr("no history"));
+  EXPECT_THAT(primary().cli({"ha", "divergence", "show", "none"}).error, HasSubstr("HF4131"));
+}
+
+TEST_F(Diverged, WhatWasTakenAwayStaysAwayAndNothingIsGrantedAgain) {
+  EXPECT_TRUE(eventually([&] { return !shows(backup(), "user", "deleted-later"); }, 20s))
+      << pair_.describe();
+  EXPECT_TRUE(eventually(
+      [&] {
+        const ProgramOutcome user = backup().cli({"get", "user", "disabled-later", "-o", "yaml"});
+        return user.output.contains("disabled: true");
+      },
+      20s))
+      << pair_.describe();
+  EXPECT_FALSE(shows(backup(), "user", "granted"));
+  EXPECT_TRUE(shows(backup(), "service", "kept"));
+}
+
+TEST(PairOperations, AnAgentKeepsTheRecordBesideItsWork) {
+  LoopbackPair pair({.mode = "witness", .witness_role = "agent"});
+  ASSERT_TRUE(applies(pair.primary(), service_yaml("web")));
+  pair.primary().kill();
+  EXPECT_TRUE(eventually([&] { return shows(pair.backup(), "service", "web"); }, 20s))
+      << pair.describe();
+  EXPECT_TRUE(std::filesystem::exists(pair.record_file()));
+}
+
+TEST(PairOperations, AProxyKeepsTheRecordBesideItsWork) {
+  LoopbackPair pair({.mode = "witness", .witness_role = "proxy"});
+  ASSERT_TRUE(applies(pair.primary(), service_yaml("web")));
+  pair.primary().kill();
+  EXPECT_TRUE(eventually([&] { return shows(pair.backup(), "service", "web"); }, 20s))
+      << pair.describe();
+}
+
+TEST(PairOperations, AForcedHalfServesAloneAndTheOtherFollowsIt) {
+  LoopbackPair pair("sync");
+  ASSERT_TRUE(applies(pair.primary(), service_yaml("web")));
+  pair.primary().kill();
+  ASSERT_NE(pair.primary().wait(10s), -1);
+  EXPECT_FALSE(applies(pair.backup(), service_yaml("alone"))) << "nobody may, in this mode";
+
+  const ProgramOutcome asked = pair.backup().cli({"ha", "promote"});
+  EXPECT_EQ(asked.exit_code, 64) << asked.output;
+  EXPECT_THAT(asked.error, HasSubstr("HF4130"));
+  EXPECT_FALSE(applies(pair.backup(), service_yaml("alone"))) << "it was only asked";
+  const ProgramOutcome forced = pair.backup().cli({"ha", "promote", "--force"});
+  EXPECT_EQ(forced.exit_code, 0) << forced.error << pair.describe();
+  EXPECT_TRUE(applies(pair.backup(), service_yaml("alone"))) << pair.describe();
+
+  pair.start_primary();
+  EXPECT_TRUE(pair.becomes_in_sync(pair.backup())) << pair.describe();
+  EXPECT_TRUE(LoopbackPair::becomes(pair.primary(), v1::PAIR_STATE_PASSIVE)) << pair.describe();
+}
+
+// Writes one after the other, at whichever half takes them, until it is told to stop.
+class Writer {
+ public:
+  explicit Writer(LoopbackPair& pair)
+      : halves_{ApiClient(pair.primary().tcp_server(), pair.primary().admin()),
+                ApiClient(pair.backup().tcp_server(), pair.primary().admin())},
+        thread_([this] { run(); }) {}
+  // The names of what was acknowledged.
+  std::vector<std::string> stop() {
+    stops_ = true;
+    thread_.join();
+    return acknowledged_;
+  }
+
+ private:
+  void run() {
+    for (size_t at = 0; !stops_;) {
+      v1::Resource resource;
+      resource.mutable_metadata()->set_name(fmt::format("w-{}", acknowledged_.size()));
+      v1::ServicePort& port = *resource.mutable_service()->add_ports();
+      port.set_port(80);
+      port.set_protocol(v1::PROTOCOL_TCP);
+      if (halves_[at].upsert(resource).status.ok()) {
+        acknowledged_.push_back(resource.metadata().name());
+      } else {
+        at = 1 - at;
+      }
+    }
+  }
+
+  std::array<ApiClient, 2> halves_;
+  std::vector<std::string> acknowledged_;
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+// The steps of docs/pair-operations.md, with one version: a restart stands for an installation.
+TEST(PairOperations, AnUpgradeInTheDocumentedOrderLosesNoWrite) {
+  LoopbackPair pair("witness");
+  Writer writer(pair);
+  const auto switches = [](const ControllerProcess& half) {
+    return half.cli({"ha", "switchover"}).exit_code == 0;
+  };
+  pair.backup().terminate();
+  EXPECT_EQ(pair.backup().wait(20s), 0);
+  pair.start_backup();
+  EXPECT_TRUE(pair.becomes_in_sync(pair.primary())) << pair.describe();
+  EXPECT_TRUE(eventually([&] { return switches(pair.primary()); }, 20s)) << pair.describe();
+  pair.primary().terminate();
+  EXPECT_EQ(pair.primary().wait(20s), 0);
+  pair.start_primary();
+  EXPECT_TRUE(pair.becomes_in_sync(pair.backup())) << pair.describe();
+  EXPECT_TRUE(eventually([&] { return switches(pair.backup()); }, 20s)) << pair.describe();
+
+  const std::vector<std::string> acknowledged = writer.stop();
+  EXPECT_GT(acknowledged.size(), 10U) << pair.describe();
+  ApiClient client(pair.primary().tcp_server(), pair.primary().admin());
+  for (const std::string& name : acknowledged) {
+    EXPECT_TRUE(client.get("service", name).status.ok()) << name;
+  }
+}
+
+// A primary of this version, and beside it the backup as another version would be it.
+class MixedVersions : public testing::Test {
+ protected:
+  void pair_with(uint32_t schema_min, uint32_t schema_max) {
+    const std::string listen = fmt::format("127.0.0.1:{}", free_ports(1).front());
+    join(primary_, {.role = "controller", .name = "backup", .data_dir = folder_.file("backup")});
+    primary_.terminate();
+    ASSERT_EQ(primary_.wait(20s), 0) << primary_.log();
+    primary_.start(
+        {"--set", "ha.role=primary", "--set", "ha.mode=sync", "--set", "ha.peer=" + listen});
+    half_ = std::make_unique<OldHalf>(OldHalfOptions{.data_dir = folder_.file("backup"),
+                                                     .primary = primary_.tcp_server(),
+                                                     .listen = listen,
+                                                     .version = "0.0.9",
+                                                     .schema_min = schema_min,
+                                                     .schema_max = schema_max});
+  }
+
+  TempDir folder_;
+  ClusterProcess primary_{Arguments{"--name", "primary"}};
+  std::unique_ptr<OldHalf> half_;
+};
+
+TEST_F(MixedVersions, AHalfOfTheVersionBeforeIsSentEverything) {
+  pair_with(0, 1);
+  ASSERT_TRUE(eventually([&] { return applies(primary_, service_yaml("web")); }, 20s))
+      << primary_.log();
+  EXPECT_EQ(half_->revision(), LoopbackPair::status_of(primary_).self().head().revision());
+  const ProgramOutcome status = primary_.cli({"ha", "status"});
+  EXPECT_EQ(status.exit_code, 0) << status.output << status.error;
+  EXPECT_THAT(status.output, AllOf(HasSubstr("0.0.9"), HasSubstr(", in sync")));
+}
+
+TEST_F(MixedVersions, AHalfThatIsFurtherApartIsSentNothingAndNamed) {
+  pair_with(9, 9);
+  const auto status = [&] { return primary_.cli({"ha", "status"}).output; };
+  EXPECT_TRUE(eventually([&] { return status().contains("HF4112"); }, 20s)) << primary_.log();
+  EXPECT_THAT(status(), AllOf(HasSubstr("0.0.9"), HasSubstr("NOT in sync")));
+  EXPECT_FALSE(applies(primary_, service_yaml("web")));
+  EXPECT_EQ(half_->revision(), 1);
+}
+
+// The halves send each other more at once than most clients do, and yet no more than any may.
+TEST(PairOperations, AMessageThatNoHalfWouldSendIsRefused) {
+  LoopbackPair pair("best-effort");
+  ApiClient client(pair.primary().tcp_server(), pair.primary().admin());
+  v1::Resource resource;
+  resource.mutable_metadata()->set_name(std::string(5 << 20, 'a'));
+  EXPECT_EQ(client.upsert(resource).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+// Certificates of nodes live for 15 s here; the witness's is renewed after two thirds of that.
+TEST(PairOperations, AWitnessRenewsItsCertificateAndIsStillHeard) {
+  LoopbackPair pair({.mode = "witness", .more = {"--set", "identity.node_certificate_ttl=15s"}});
+  EXPECT_TRUE(
+      eventually([&] { return pair.log_of_witness().contains("certificate renewed"); }, 30s))
+      << pair.log_of_witness();
+  EXPECT_TRUE(eventually(
+      [&] {
+        return pair.log_of_witness().find("certificate renewed") !=
+               pair.log_of_witness().rfind("certificate renewed");
+      },
+      30s))
+      << "by now what it began with has run out";
+  pair.primary().kill();
+  ASSERT_TRUE(eventually([&] { return applies(pair.backup(), service_yaml("after")); }, 20s))
+      << pair.describe();
+}
+
+// Who is told to stop while it starts does so in good order.
+TEST(PairOperations, AControllerThatIsToldToStopWhileItStartsStops) {
+  const TempDir folder;
+  for (int round = 0; round < 10; ++round) {
+    const std::string data = folder.file(fmt::format("data-{}", round));
+    ChildProcess process({.arguments = {HF_BIN_DIR "/holdfastd", "controller", "--data-dir", data,
+                                        "--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0",
+                                        "--http-listen", "127.0.0.1:0"},
+                          .output_file = folder.file("log")});
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(data + "/store.db"); }, 20s));
+    process.terminate();
+    EXPECT_EQ(process.wait(20s), 0);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::test
