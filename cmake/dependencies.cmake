@@ -12,6 +12,10 @@ find_package(fmt REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED COMPONENTS core)
 find_package(OpenSSL REQUIRED)
 find_package(GTest REQUIRED)
+find_package(PkgConfig REQUIRED)
+# Loads the kernel's programs of src/track.
+pkg_check_modules(libbpf REQUIRED IMPORTED_TARGET libbpf)
+find_program(HF_LLVM_STRIP llvm-strip-19 REQUIRED)
 
 add_library(hf_asio INTERFACE)
 target_link_libraries(hf_asio INTERFACE Boost::headers Threads::Threads)
