@@ -1,7 +1,5 @@
 // The kernel's choice of a backend, compiled here as it is there, over maps that are plain memory.
-#include "base/rng.h"
-#include "track/alias_table.h"
-#include "track/layout.h"
+#include "track/selection.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +7,9 @@
 #include <map>
 #include <memory>
 #include <vector>
+
+#include "base/rng.h"
+#include "track/alias_table.h"
 
 namespace holdfast::track {
 namespace {
@@ -39,8 +40,6 @@ World& world() {
 
 }  // namespace
 }  // namespace holdfast::track
-
-#include "track/selection.h"
 
 HF_INLINE struct hf_slot* hf_slot_at(__u32 index) {
   auto& slots = holdfast::track::world().slots;
