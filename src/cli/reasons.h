@@ -24,6 +24,8 @@ const ReasonInfo* find_reason(std::string_view code);
 std::span<const ReasonInfo> tunnel_reasons();
 // The rows HF4nnn alone, in order: the pair, its witness, fencing.
 std::span<const ReasonInfo> pair_reasons();
+// The rows HF8nnn alone, in order: connections counted in the kernel.
+std::span<const ReasonInfo> track_reasons();
 // The row as `holdfast explain` shows it.
 std::string to_text(const ReasonInfo& reason);
 
