@@ -124,7 +124,7 @@ struct hf_health {
 #define HF_FLOW_PICKED 1
 #define HF_FLOW_OPEN 2
 #define HF_FLOW_ESTABLISHED 3
-#define HF_FLOW_CLAIMED 4  // a UDP slot that is being filled
+#define HF_FLOW_CLAIMED 4  // being filled
 
 #define HF_HOLDS_PLACE 1  // of the lease
 #define HF_COUNTED 2      // in `opened`, so it will be in `closed`
@@ -144,8 +144,7 @@ struct hf_flow {
   __u64 used_ns;  // the last datagram, for UDP
 };
 
-#define HF_SOCKET_ORPHAN 1     // the last descriptor is gone
-#define HF_SOCKET_CONNECTED 2  // a UDP socket whose flow 0 is its peer
+#define HF_SOCKET_ORPHAN 1  // the last descriptor is gone
 
 // What is kept with a socket, and outlives every version of the programs.
 struct hf_socket {

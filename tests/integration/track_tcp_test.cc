@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <fstream>
 
 #include "support/child_process.h"
 #include "support/eventually.h"
@@ -191,6 +192,24 @@ TEST_F(TrackTcp, ClosedAfterShuttingDownItsOwnWayIsClosedAtOnce) {
   mine = Socket();  // in FIN_WAIT2: the server's way is open still
 
   EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
+}
+
+// With this setting the kernel keeps the whole socket in FIN_WAIT2 for two minutes; otherwise it
+// does so now and then.
+TEST_F(TrackTcp, WhatTheKernelKeepsAfterTheLastDescriptorIsClosedAtOnce) {
+  std::ofstream("/proc/sys/net/ipv4/tcp_fin_timeout") << 120 << std::flush;
+  std::vector<Socket> theirs;
+  for (int i = 0; i < 10; ++i) {
+    Socket mine = client();
+    theirs.push_back(accepted(listener));
+    if (i % 2 == 0) continue;
+    ::shutdown(mine.get(), SHUT_WR);
+    EXPECT_EQ(received(theirs.back()), "");
+  }
+
+  EXPECT_TRUE(world->comes_to({.opened = 10, .closed = 10}));
+  EXPECT_EQ(world->alive(), 0U);
+  std::ofstream("/proc/sys/net/ipv4/tcp_fin_timeout") << 60 << std::flush;
 }
 
 TEST_F(TrackTcp, ConnectingWithoutBlockingAgainAndAgainIsOneConnection) {

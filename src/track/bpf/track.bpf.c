@@ -99,16 +99,16 @@ HF_INLINE int hf_connect(struct bpf_sock_addr* ctx, struct hf_peer* peer) {
   peer->address = target.slot->address;
   peer->port = target.slot->port;
   if (!socket) socket = hf_keep(ctx->sk);
-  if (!socket) {
+  // Another thread may send on a UDP socket while this one connects it.
+  if (!socket || !hf_moved(&socket->flows[0], HF_FLOW_NONE, HF_FLOW_CLAIMED)) {
     hf_forget(&target);
     return 1;
   }
   hf_fill(&socket->flows[0], &target);
-  socket->flows[0].state = HF_FLOW_PICKED;
-  if (protocol == HF_UDP) {
-    socket->flags = HF_SOCKET_CONNECTED;
-    hf_open(&socket->flows[0], HF_FLOW_PICKED);
-  }
+  if (protocol == HF_UDP)
+    hf_open(&socket->flows[0], HF_FLOW_CLAIMED);
+  else
+    hf_moved(&socket->flows[0], HF_FLOW_CLAIMED, HF_FLOW_PICKED);
   return 1;
 }
 
