@@ -16,6 +16,9 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(hf_nghttp2_found REQUIRED IMPORTED_TARGET libnghttp2)
 add_library(hf_nghttp2 INTERFACE)
 target_link_libraries(hf_nghttp2 INTERFACE PkgConfig::hf_nghttp2_found)
+# Loads the kernel's programs of src/track.
+pkg_check_modules(libbpf REQUIRED IMPORTED_TARGET libbpf)
+find_program(HF_LLVM_STRIP llvm-strip-19 REQUIRED)
 
 add_library(hf_asio INTERFACE)
 target_link_libraries(hf_asio INTERFACE Boost::headers Threads::Threads)

@@ -7,6 +7,7 @@
 #   hf_fuzz(NAME SOURCES... [DEPS ...])      a libFuzzer target; its corpus replays as a unit test
 #   hf_bench(NAME SOURCES... [DEPS ...])     a program under bench/
 #   hf_program(NAME SOURCES... [DEPS ...])   a program in build/PRESET/bin
+#   hf_bpf(TARGET SOURCE)                    programs for the kernel, embedded in TARGET
 
 # Precompiled headers, shared by every target with the same needs: std, asio and grpc, and for tests
 # the same with GoogleTest. Tests are compiled without optimisation: that halves a clean build, and
@@ -142,4 +143,24 @@ function(hf_bench name)
   if(NOT arg_ALONE)
     add_dependencies(${name}_bench holdfast holdfastd)
   endif()
+endfunction()
+
+# The compiled object is data in the target, as _binary_NAME_start and _end. CO-RE finds the running
+# kernel's offsets when it is loaded, so nothing here looks at the kernel of the building machine.
+function(hf_bpf target source)
+  get_filename_component(name ${source} NAME_WLE)
+  string(MAKE_C_IDENTIFIER ${name} symbol)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${symbol})
+  add_custom_command(OUTPUT ${object}_data.o
+    COMMAND ${CMAKE_C_COMPILER} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
+      -I ${CMAKE_SOURCE_DIR}/src -idirafter /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+      -MD -MF ${object}.d -MT ${object}_data.o
+      -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
+    COMMAND ${HF_LLVM_STRIP} -g ${object}
+    COMMAND ${CMAKE_C_COMPILER} -fuse-ld=lld-19 -nostdlib -r -Wl,--format=binary
+      -o ${object}_data.o ${symbol}
+    DEPENDS ${source} DEPFILE ${object}.d
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+    COMMENT "BPF ${source}" VERBATIM)
+  target_sources(${target} PRIVATE ${object}_data.o)
 endfunction()

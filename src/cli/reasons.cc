@@ -251,6 +251,7 @@ std::vector<ReasonInfo> all_reasons() {
   all.insert(all.end(), tunnel_reasons().begin(), tunnel_reasons().end());
   all.insert(all.end(), pair_reasons().begin(), pair_reasons().end());
   all.insert(all.end(), probe_reasons().begin(), probe_reasons().end());
+  all.insert(all.end(), track_reasons().begin(), track_reasons().end());
   std::ranges::sort(all, {}, &ReasonInfo::code);
   return all;
 }
@@ -258,7 +259,8 @@ std::vector<ReasonInfo> all_reasons() {
 const ReasonInfo* find_reason(std::string_view code) {
   if (code.starts_with("HF") || code.starts_with("hf")) code.remove_prefix(2);
   for (const std::span<const ReasonInfo> rows :
-       {std::span<const ReasonInfo>(kReasons), tunnel_reasons(), pair_reasons(), probe_reasons()}) {
+       {std::span<const ReasonInfo>(kReasons), tunnel_reasons(), pair_reasons(), probe_reasons(),
+        track_reasons()}) {
     const auto found = std::ranges::find_if(
         rows, [&](const ReasonInfo& reason) { return reason.code.substr(2) == code; });
     if (found != rows.end()) return &*found;

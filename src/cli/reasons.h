@@ -26,6 +26,8 @@ std::span<const ReasonInfo> tunnel_reasons();
 std::span<const ReasonInfo> pair_reasons();
 // The rows HF7nnn alone, in order: probes and the injector.
 std::span<const ReasonInfo> probe_reasons();
+// The rows HF8nnn alone, in order: connections counted in the kernel.
+std::span<const ReasonInfo> track_reasons();
 // The row as `holdfast explain` shows it.
 std::string to_text(const ReasonInfo& reason);
 

@@ -59,6 +59,7 @@ TEST(Reasons, RowsAreWholeAndInOrder) {
   for (const ReasonInfo& reason : pair_reasons()) EXPECT_TRUE(reason.code.starts_with("HF4"));
   EXPECT_TRUE(std::ranges::is_sorted(probe_reasons(), {}, &ReasonInfo::code));
   for (const ReasonInfo& reason : probe_reasons()) EXPECT_TRUE(reason.code.starts_with("HF7"));
+  for (const ReasonInfo& reason : track_reasons()) EXPECT_TRUE(reason.code.starts_with("HF8"));
   for (const ReasonInfo& reason : all) {
     EXPECT_FALSE(reason.title.empty()) << reason.code;
     EXPECT_TRUE(reason.meaning.ends_with('.')) << reason.code;

@@ -59,20 +59,36 @@ Family<Handle>::Family(const Description& description, std::vector<double> bound
 }
 
 template <typename Handle>
-Handle Family<Handle>::with(const Labels& labels) {
-  Labels printable;
+Labels Family<Handle>::printable(const Labels& labels) const {
+  Labels values;
   for (const auto& [name, value] : labels) {
-    printable.emplace(name, printable_label_value(value, options_.max_value_bytes));
+    values.emplace(name, printable_label_value(value, options_.max_value_bytes));
   }
+  return values;
+}
+
+template <typename Handle>
+Handle Family<Handle>::with(const Labels& labels) {
+  const Labels values = printable(labels);
   const std::lock_guard lock(mutex_);
-  if (const auto found = series_.find(printable); found != series_.end()) return found->second;
-  HF_CHECK(series_.empty() || same_names(printable, series_.begin()->first),
+  if (const auto found = series_.find(values); found != series_.end()) return found->second;
+  HF_CHECK(series_.empty() || same_names(values, series_.begin()->first),
            fmt::format("every series of {} has the same label names", description_.name));
   if (series_.size() >= options_.max_series) {
     dropped_.Add({{"family", description_.name}}).Increment();
     return Handle(*overflow_);
   }
-  return series_.emplace(printable, make(printable)).first->second;
+  return series_.emplace(values, make(values)).first->second;
+}
+
+template <typename Handle>
+void Family<Handle>::remove(const Labels& labels) {
+  const Labels values = printable(labels);
+  const std::lock_guard lock(mutex_);
+  const auto found = series_.find(values);
+  if (found == series_.end()) return;
+  native_.Remove(found->second.native_);
+  series_.erase(found);
 }
 
 template <typename Handle>

@@ -27,6 +27,9 @@ using Labels = std::map<std::string, std::string>;
 
 // Handles: one pointer, copied freely, usable from any thread, valid as long as their registry.
 
+template <typename Handle>
+class Family;
+
 class Counter {
  public:
   using Native = prometheus::Counter;
@@ -36,6 +39,8 @@ class Counter {
   double value() const { return native_->Value(); }
 
  private:
+  template <typename Handle>
+  friend class Family;
   Native* native_;
 };
 
@@ -48,6 +53,8 @@ class Gauge {
   double value() const { return native_->Value(); }
 
  private:
+  template <typename Handle>
+  friend class Family;
   Native* native_;
 };
 
@@ -58,6 +65,8 @@ class Histogram {
   void observe(double value) { native_->Observe(value); }
 
  private:
+  template <typename Handle>
+  friend class Family;
   Native* native_;
 };
 
@@ -80,6 +89,9 @@ class Family {
   // that is not exported, and counts the request in holdfast_metrics_series_dropped_total{family}.
   // Values may be any bytes (see names.h). Requires: every call names the same labels.
   Handle with(const Labels& labels = {});
+  // The series is not shown any more; if it comes back it starts anew. Its handles must not be used
+  // again. Nothing happens if there is none.
+  void remove(const Labels& labels);
 
  private:
   friend class Registry;
@@ -89,6 +101,7 @@ class Family {
   Family(const Description& description, std::vector<double> bounds, const Options& options,
          DroppedFamily& dropped);
   Handle make(const Labels& labels);
+  Labels printable(const Labels& labels) const;
 
   const Description description_;
   const std::vector<double> bounds_;  // of a histogram's buckets

@@ -89,6 +89,22 @@ TEST(Metrics, FullFamilyDropsNewSeriesAndSaysSo) {
                         "2\n"));
 }
 
+TEST(Metrics, ARemovedSeriesIsNotShownMakesRoomAndStartsAnew) {
+  Registry registry({.max_series = 1});
+  Family<Counter>& family = registry.counter(kOpened);
+  family.with({{"zone", "a"}}).add(5);
+
+  family.remove({{"zone", "a"}});
+  family.remove({{"zone", "never there"}});
+
+  EXPECT_THAT(registry.expose(), Not(HasSubstr("zone=\"a\"")));
+  family.with({{"zone", "b"}}).add(2);
+  EXPECT_THAT(registry.expose(), HasSubstr("holdfast_opened_total{zone=\"b\"} 2"));
+  EXPECT_THAT(registry.expose(), Not(HasSubstr(kDropped)));
+  family.remove({{"zone", "b"}});
+  EXPECT_EQ(family.with({{"zone", "a"}}).value(), 0);
+}
+
 TEST(Metrics, FamiliesAreInOrderOfName) {
   Registry registry({.max_series = 1});
   for (const char* zone : {"a", "b"}) registry.counter(kOpened).with({{"zone", zone}});

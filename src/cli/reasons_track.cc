@@ -1,0 +1,49 @@
+// The rows HF8nnn: connections counted in the kernel.
+#include "cli/reasons.h"
+
+namespace holdfast::cli {
+namespace {
+
+// code, title, what it means, what to do.
+constexpr ReasonInfo kReasons[] = {
+    {"HF8101", "no right to load programs into the kernel",
+     "Connections are counted in the kernel only if the programs for it were loaded, which needs "
+     "root.",
+     "run the loading step as root once, or go on without: proxies count what goes through them"},
+    {"HF8102", "no place for pins",
+     "What is loaded into the kernel is kept in a folder of a bpffs, and the one that was named is "
+     "on none, or could not be made.",
+     "mount one (mount -t bpf bpffs FOLDER), or name a folder of one that is mounted"},
+    {"HF8103", "no cgroup2",
+     "Programs are attached to a folder of cgroup2, and the one that was named is none.",
+     "name a folder below a mounted cgroup2"},
+    {"HF8104", "the kernel cannot do it",
+     "It is older than 5.14, or was built without BPF or its type information (BTF).",
+     "use a newer kernel, or go on without: proxies count what goes through them"},
+    {"HF8105", "pins of another layout",
+     "What is pinned was made by a version whose counters look different.",
+     "unload the old version, which ends counting of live connections, then load the new one"},
+    {"HF8106", "the kernel refuses a program",
+     "It was read and not accepted, or not attached; the message says which and why.",
+     "report it with the message and the kernel's version"},
+    {"HF8107", "pins of another cgroup",
+     "The folder of pins belongs to programs that are attached to another cgroup.",
+     "name the cgroup it was loaded with, or another folder"},
+    {"HF8108", "the pins cannot be opened",
+     "Nothing was loaded there yet, or this process may not use it.",
+     "load the programs first; see that the agent may read the folder"},
+    {"HF8109", "a map of the kernel cannot be read or written",
+     "The kernel refused, or a map is full; the message says what was done.",
+     "if it is full, load with larger sizes; else report it with the message"},
+    {"HF8111", "zones and their numbers do not fit",
+     "Each zone that is counted has a name and a number from 1 to 254, and neither occurs twice.",
+     "mend the list; a number that was in use keeps its meaning in the counters"},
+};
+
+}  // namespace
+
+std::span<const ReasonInfo> track_reasons() {
+  return kReasons;
+}
+
+}  // namespace holdfast::cli

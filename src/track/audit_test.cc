@@ -1,0 +1,64 @@
+#include "track/audit.h"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::track {
+namespace {
+
+const Key kKey = make_key(1, 1);
+
+CounterSample sample(uint32_t opened, uint32_t closed, uint32_t reserved) {
+  return {.key = kKey, .counts = {.opened = opened, .closed = closed}, .reserved = reserved};
+}
+
+std::vector<hf_live> flows(size_t count, uint32_t state = HF_FLOW_ESTABLISHED) {
+  return std::vector<hf_live>(
+      count, hf_live{.key = kKey, .state = state, .flags = HF_COUNTED | HF_HOLDS_PLACE});
+}
+
+std::vector<Drift> drift(const CounterSample& before, const std::vector<hf_live>& alive,
+                         const CounterSample& after) {
+  return find_drift(std::vector{before}, alive, std::vector{after});
+}
+
+TEST(Audit, CountersThatAreRightHaveNoDrift) {
+  EXPECT_TRUE(drift(sample(30, 10, 20), flows(20), sample(30, 10, 20)).empty());
+}
+
+TEST(Audit, EndsThatWereMissedAreFoundAndMended) {
+  const auto found = drift(sample(30, 10, 20), flows(5), sample(30, 10, 20));
+
+  ASSERT_EQ(found, (std::vector{Drift{.key = kKey, .active = 15, .reserved = 15}}));
+  const hf_repair repair = repair_of(found[0]);
+  EXPECT_EQ(repair.closed, 15U);
+  EXPECT_EQ(repair.opened, 0U);
+  EXPECT_EQ(20 + repair.reserved, 5U) << "wrapping";
+}
+
+TEST(Audit, BeginningsThatWereMissedAreAddedToOpened) {
+  const auto found = drift(sample(30, 30, 0), flows(2), sample(30, 30, 0));
+
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(repair_of(found[0]).opened, 2U);
+  EXPECT_EQ(repair_of(found[0]).reserved, 2U);
+}
+
+TEST(Audit, WhatHappensDuringAnAuditIsNoDrift) {
+  // 20 at first; 5 opened and 8 closed meanwhile: anything from 12 to 25 may have been seen.
+  EXPECT_TRUE(drift(sample(30, 10, 20), flows(12), sample(35, 18, 17)).empty());
+  EXPECT_TRUE(drift(sample(30, 10, 20), flows(25), sample(35, 18, 17)).empty());
+  EXPECT_EQ(drift(sample(30, 10, 20), flows(11), sample(35, 18, 17))[0].active, 1);
+  EXPECT_EQ(drift(sample(30, 10, 20), flows(26), sample(35, 18, 17))[0].active, -1);
+}
+
+TEST(Audit, CountersThatWrapDuringAnAuditAreNoDrift) {
+  EXPECT_TRUE(
+      drift(sample(UINT32_MAX, UINT32_MAX - 3, 3), flows(4), sample(1, UINT32_MAX - 3, 5)).empty());
+}
+
+TEST(Audit, AChoiceThatIsNotYetAConnectionHoldsAPlaceAndIsNotCounted) {
+  EXPECT_TRUE(drift(sample(7, 7, 1), flows(1, HF_FLOW_PICKED), sample(7, 7, 1)).empty());
+}
+
+}  // namespace
+}  // namespace holdfast::track
