@@ -107,17 +107,13 @@ asio::awaitable<bool> Connection::pause(Duration duration) {
 // The kernel finishes a connection on its own machine before the call returns, or soon after.
 Status Connection::start(const Endpoint& to, const std::string& source) {
   close();
-  const int family = to.data()->sa_family;
-  const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (socket < 0) return failed(errno);
   boost::system::error_code error;
-  socket_.assign(to.protocol(), socket, error);
-  if (error) {
-    ::close(socket);
-    return absl::UnavailableError(error.message());
-  }
+  socket_.open(to.protocol(), error);
+  if (!error) socket_.native_non_blocking(true, error);
+  if (error) return absl::UnavailableError(error.message());
+  const int socket = socket_.native_handle();
   reset_on_close(socket);
-  if (!source.empty() && !bind_to(socket, family, source)) return failed(errno);
+  if (!source.empty() && !bind_to(socket, to.data()->sa_family, source)) return failed(errno);
   if (::connect(socket, to.data(), static_cast<socklen_t>(to.size())) == 0) {
     return absl::OkStatus();
   }

@@ -18,7 +18,7 @@
 namespace holdfast::probe {
 
 // Every failure is kUnavailable, but kDeadlineExceeded if the time is over, kCancelled if the
-// awaiting coroutine was cancelled, and kDataLoss if the peer does not speak TLS.
+// awaiting coroutine was cancelled, and as TlsBytes says if the peer does not speak TLS.
 class Connection final : public Expiring {
  public:
   using Endpoint = asio::generic::stream_protocol::endpoint;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/check.h"
 
@@ -61,8 +62,11 @@ struct H2Exchange::State {
   }
   void open();
   void ask(const H2Request& request);
+  // Into `output`: what nghttp2 has to say.
+  void collect();
 
   std::unique_ptr<nghttp2_session, FreeSession> session{};
+  std::string output{};
   std::string body{};
   size_t body_sent = 0;
   H2Answer answer{};
@@ -72,6 +76,15 @@ struct H2Exchange::State {
   bool closed = false;
   uint32_t why_closed = 0;
 };
+
+void H2Exchange::State::collect() {
+  for (;;) {
+    const uint8_t* bytes = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(session.get(), &bytes);
+    if (size <= 0) return;
+    output.append(view(bytes, static_cast<size_t>(size)));
+  }
+}
 
 // nghttp2 calls back with the state; what is not 0 ends the session.
 void H2Exchange::State::open() {
@@ -141,25 +154,26 @@ H2Exchange::H2Exchange(H2Request request) : state_(std::make_unique<State>()) {
 H2Exchange::~H2Exchange() = default;
 
 std::string H2Exchange::output() {
-  std::string out;
-  for (;;) {
-    const uint8_t* bytes = nullptr;
-    const ssize_t size = nghttp2_session_mem_send(state_->session.get(), &bytes);
-    if (size <= 0) return out;
-    out.append(view(bytes, static_cast<size_t>(size)));
-  }
+  state_->collect();
+  return std::exchange(state_->output, {});
 }
 
 Status H2Exchange::put(string_view bytes) {
+  State& state = *state_;
   const ssize_t taken = nghttp2_session_mem_recv(
-      state_->session.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+      state.session.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   if (taken < 0) {
     return absl::DataLossError(
         fmt::format("no HTTP/2: {}", nghttp2_strerror(static_cast<int>(taken))));
   }
-  if (state_->closed && !state_->answer.ended) {
+  state.collect();  // only what is said about a broken stream ends it
+  if (state.answer.ended) return absl::OkStatus();
+  if (state.closed) {
     return absl::UnavailableError(
-        fmt::format("the request was reset: {}", nghttp2_http2_strerror(state_->why_closed)));
+        fmt::format("the request was reset: {}", nghttp2_http2_strerror(state.why_closed)));
+  }
+  if (nghttp2_session_want_read(state.session.get()) == 0) {
+    return absl::DataLossError("what came is not HTTP/2");
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,7 @@ string_view code_of(const Status& why) {
     case absl::StatusCode::kResourceExhausted:
       return "HF7006";
     case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kFailedPrecondition:
       return "HF7004";
     default:
       return "HF7001";
@@ -71,8 +72,12 @@ void HttpCheck::on_body_cut(const Status& why) {
                                 string_view(why.message()));
 }
 
-void HttpCheck::on_failure(const Status& why) {
+HttpCheck::Next HttpCheck::on_failure(const Status& why) {
   outcome_ = judge_failure(why);
+  if (!hook_ || !hop_.tls || !absl::IsFailedPrecondition(why)) return Next::Over;
+  hop_.tls = false;
+  in_clear_instead_ = true;
+  return Next::Follow;
 }
 
 Outcome judge_status(int status) {

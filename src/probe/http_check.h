@@ -28,8 +28,11 @@ class HttpCheck {
   Next on_head(int status, std::string_view location);
   // After ReadBody: it ended early. The kubelet takes that for an error of its own.
   void on_body_cut(const Status& why);
-  // No answer: no connection, not the protocol, too late.
-  void on_failure(const Status& why);
+  // No answer: no connection, not the protocol, too late. Follow: a hook whose HTTPS is answered in
+  // clear is called again, in clear, without what must not be shown there.
+  Next on_failure(const Status& why);
+  // The probe's own headers may be sent as they are; else without Authorization.
+  bool trusted() const { return !in_clear_instead_; }
 
   const Outcome& outcome() const { return outcome_; }
 
@@ -39,6 +42,7 @@ class HttpCheck {
   bool hook_;
   Hop hop_;
   int requests_ = 1;
+  bool in_clear_instead_ = false;
   Outcome outcome_;
 };
 

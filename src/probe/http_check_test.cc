@@ -87,6 +87,21 @@ TEST(HttpCheck, AHookFollowsAsWell) {
   EXPECT_FALSE(hook.check.outcome().healthy);
 }
 
+TEST(HttpCheck, AHookThatIsAnsweredInClearIsCalledAgainInClear) {
+  const Probe hook = {.action = HttpGet{.tls = true}, .port = 80, .hook = true};
+  HttpCheck check(hook, std::get<HttpGet>(hook.action), "10.0.0.7");
+  EXPECT_TRUE(check.trusted());
+  EXPECT_EQ(check.on_failure(absl::FailedPreconditionError("in clear")), Next::Follow);
+  EXPECT_FALSE(check.hop().tls);
+  EXPECT_FALSE(check.trusted());
+  EXPECT_EQ(check.on_failure(absl::FailedPreconditionError("again")), Next::Over);
+
+  const Probe probe = {.action = HttpGet{.tls = true}, .port = 80};
+  HttpCheck other(probe, std::get<HttpGet>(probe.action), "10.0.0.7");
+  EXPECT_EQ(other.on_failure(absl::FailedPreconditionError("in clear")), Next::Over);
+  EXPECT_THAT(other.outcome().reason, StartsWith("HF7004"));
+}
+
 TEST(HttpCheck, EachFailureHasItsCode) {
   EXPECT_THAT(judge_failure(absl::UnavailableError("x")).reason, StartsWith("HF7001: x"));
   EXPECT_THAT(judge_failure(absl::DeadlineExceededError("x")).reason, StartsWith("HF7002: x"));

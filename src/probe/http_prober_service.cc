@@ -6,6 +6,7 @@
 #include "probe/http1_answer.h"
 #include "probe/http_check.h"
 #include "probe/http_request.h"
+#include "probe/probe_rules.h"
 
 namespace holdfast::probe {
 namespace {
@@ -74,6 +75,21 @@ asio::awaitable<Status> open(Connection& connection, const Hop& hop, const Probe
   co_return co_await connection.secure(ways.tls, hop.host);
 }
 
+asio::awaitable<Next> ask(Connection& connection, HttpCheck& check, const HttpGet& http,
+                          const ProbeWays& ways) {
+  const Hop& hop = check.hop();
+  if (hop.tls ? connection.protocol() == "h2" : http.h2c) {
+    co_return co_await ask_http2(connection, check, http2_request(http, hop, ways.user_agent));
+  }
+  if (check.trusted()) {
+    co_return co_await ask_http1(connection, check, http1_request(http, hop, ways.user_agent));
+  }
+  HttpGet shown = http;
+  std::erase_if(shown.headers,
+                [](const Header& one) { return same_name(one.name, "authorization"); });
+  co_return co_await ask_http1(connection, check, http1_request(shown, hop, ways.user_agent));
+}
+
 }  // namespace
 
 asio::awaitable<Outcome> probe_http(Connection& connection, const Probe& probe, const HttpGet& http,
@@ -82,16 +98,10 @@ asio::awaitable<Outcome> probe_http(Connection& connection, const Probe& probe, 
   Next next = Next::Follow;
   while (next == Next::Follow) {
     const Status opened = co_await open(connection, check.hop(), ways);
-    if (!opened.ok()) {
-      check.on_failure(opened);
-      break;
-    }
-    const Hop& hop = check.hop();
-    const bool h2 = hop.tls ? connection.protocol() == "h2" : http.h2c;
-    if (h2) {
-      next = co_await ask_http2(connection, check, http2_request(http, hop, ways.user_agent));
+    if (opened.ok()) {
+      next = co_await ask(connection, check, http, ways);
     } else {
-      next = co_await ask_http1(connection, check, http1_request(http, hop, ways.user_agent));
+      next = check.on_failure(opened);
     }
   }
   co_return check.outcome();

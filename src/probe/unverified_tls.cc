@@ -11,6 +11,7 @@ namespace holdfast::probe {
 namespace {
 
 constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
+constexpr std::string_view kHttp = "HTTP/";     // in clear
 constexpr long kMaxPresentedBytes = 256 << 10;  // of certificates, from one peer
 
 // OpenSSL's words; they hold nothing of the peer's.
@@ -61,6 +62,7 @@ TlsBytes::TlsBytes(const UnverifiedTls& tls, const std::string& host)
 }
 
 void TlsBytes::put(std::string_view bytes) {
+  if (first_.size() < kHttp.size()) first_ += bytes.substr(0, kHttp.size() - first_.size());
   const int taken =
       BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
   HF_CHECK(taken == static_cast<int>(bytes.size()), "OpenSSL has memory");
@@ -78,7 +80,11 @@ Result<bool> TlsBytes::handshake() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) return true;
   const bool waits = SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ;
-  if (!waits || ended_) return failure();
+  if (!waits || ended_) {
+    const Status why = failure();
+    if (first_ != kHttp) return why;
+    return absl::FailedPreconditionError("TLS: the answer is HTTP in clear");
+  }
   return false;
 }
 

@@ -39,7 +39,8 @@ class TlsBytes {
   // To be sent to the peer; once.
   std::string output();
 
-  // True once it is done; kDataLoss, with OpenSSL's words, if the peer does not speak TLS.
+  // True once it is done; kDataLoss, with OpenSSL's words, if the peer does not speak TLS, and
+  // kFailedPrecondition if it speaks HTTP in clear instead.
   Result<bool> handshake();
   Status write(std::string_view bytes);
   struct Read {
@@ -57,6 +58,7 @@ class TlsBytes {
   };
   std::unique_ptr<SSL, Free> ssl_;
   bool ended_ = false;
+  std::string first_;  // what the peer began with
 };
 
 }  // namespace holdfast::probe

@@ -71,7 +71,7 @@ void ProbeApp::run() {
 }
 
 bool ProbeApp::read_request(int connection, std::string& request) {
-  while (!request.contains("\r\n\r\n")) {
+  while (!request.contains("\r\n\r\n") && request.size() < enough_) {
     char some[1024];
     const ssize_t count = ::recv(connection, some, sizeof some, 0);
     if (count <= 0) {

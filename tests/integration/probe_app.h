@@ -28,6 +28,8 @@ class ProbeApp {
   ProbeApp(const ProbeApp&) = delete;
   ProbeApp& operator=(const ProbeApp&) = delete;
 
+  // What counts as a request: this many bytes, instead of what an empty line ends.
+  void answer_after(size_t bytes) { enough_ = bytes; }
   uint16_t port() const { return port_; }
   std::vector<std::string> requests() const;
   // Their addresses, without ports.
@@ -45,6 +47,7 @@ class ProbeApp {
   Answer answer_;
   int listener_ = -1;
   uint16_t port_ = 0;
+  std::atomic<size_t> enough_ = SIZE_MAX;
   std::atomic<int> connections_ = 0;
   std::atomic<int> left_ = 0;
   std::atomic<int> resets_ = 0;

@@ -262,6 +262,29 @@ TEST(HttpProber, AHookPassesWithAnyAnswerAndFailsWithoutOne) {
   EXPECT_FALSE(probing.run(hook).healthy);
 }
 
+TEST(HttpProber, AHookUnderTlsThatIsAnsweredInClearIsCalledInClear) {
+  // What is not HTTP begins a handshake, whose end it never sends.
+  ProbeApp app([](const std::string& request) {
+    return ProbeApp::Reply{.bytes = http_answer(request.starts_with("GET ") ? 200 : 400)};
+  });
+  app.answer_after(1);
+  Probing probing;
+  Probe hook = http_probe(app.port(), "/stop");
+  hook.hook = true;
+  auto& http = std::get<HttpGet>(hook.action);
+  http.tls = true;
+  http.headers = {{"Authorization", "secret"}, {"X-Own", "1"}};
+
+  const Outcome outcome = probing.run(hook);
+
+  EXPECT_TRUE(outcome.healthy) << outcome.reason;
+  EXPECT_EQ(outcome.code, 200);
+  EXPECT_THAT(app.requests().back(), HasSubstr("X-Own: 1"));
+  EXPECT_THAT(app.requests().back(), Not(HasSubstr("secret")));
+  hook.hook = false;
+  EXPECT_FALSE(probing.run(hook).healthy) << "a probe is not";
+}
+
 TEST(HttpProber, AHookMayTakeLongerThanAProbe) {
   ProbeApp app([](const std::string&) {
     let_pass(1300ms);
