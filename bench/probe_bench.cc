@@ -23,6 +23,7 @@
 #include "probe_callers.h"
 #include "probe_load.h"
 #include "process_usage.h"
+#include "support/eventually.h"
 
 namespace holdfast::bench {
 namespace {
@@ -89,6 +90,7 @@ uint64_t wanted_probes() {
 
 // Nothing of the handler grows meanwhile.
 void make_many(test::ProbeHandler& handler, const Kind& kind) {
+  test::let_pass(500ms);  // what was there before has ended
   const pid_t pid = handler.process().pid();
   const double memory = memory_mib(pid);
   const auto descriptors = static_cast<double>(handler.descriptor_count());
@@ -105,6 +107,7 @@ void make_many(test::ProbeHandler& handler, const Kind& kind) {
       static_cast<unsigned long long>(all.made), all.per_second,
       static_cast<unsigned long long>(all.unhealthy), spent_us, memory, memory + grown,
       test::time_waits_of(handler.port()), test::time_waits_of(kind.direct.port));
+  test::let_pass(500ms);
   const double left = static_cast<double>(handler.descriptor_count()) - descriptors;
   bar_at_most("probe_memory_growth_mib", grown, 2);
   bar_at_most("probe_descriptor_growth", left, 0);
