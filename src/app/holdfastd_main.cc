@@ -114,6 +114,20 @@ constexpr const char* kSameEverywhere =
     "Every option is a key of the configuration file and a HOLDFAST_ variable too; flags win\n"
     "over variables, these over the file. See them all: holdfast config show --effective";
 
+constexpr const char* kProbeHelp =
+    R"(The kubelet asks this port, and the handler asks the application as the kubelet
+would: HTTP, HTTPS, HTTP/2, TCP and gRPC. It needs no identity and no controller.
+The list of probes is JSON, in HOLDFAST_DATAPLANE_PROBES, KUMA_DATAPLANE_PROBES
+or --registry-file; what is not in it cannot be reached. `holdfast inject` writes it.
+  HOLDFAST_DATAPLANE_PROBES='[{"httpGet":{"path":"/healthz","port":8080}},
+    {"tcpSocket":{"port":6379}},{"grpc":{"port":9090}}]' holdfastd probe
+  curl -i localhost:9000/8080/healthz    200 healthy, 503 not, and why
+  curl -i localhost:9000/tcp/6379
+  curl -i localhost:9000/grpc/9090
+  curl -i localhost:9000/healthz         the handler itself
+SIGHUP reads the list again. docs/probes.md has every answer.
+)";
+
 struct RoleHelp {
   config::Role role;
   const char* name;
@@ -145,24 +159,7 @@ std::vector<RoleHelp> roles() {
                    "{} --role witness",
                    kSameEverywhere)},
       {config::Role::Probe, "probe", "make the probes of a pod, behind one HTTP port",
-       fmt::format(
-           "The kubelet asks this port, and the handler asks the application as the kubelet\n"
-           "would: HTTP, HTTPS, HTTP/2, TCP and gRPC. It needs no identity and no "
-           "controller.\n"
-           "The list of probes is JSON, in HOLDFAST_DATAPLANE_PROBES, KUMA_DATAPLANE_PROBES\n"
-           "or --registry-file; what is not in it cannot be reached. `holdfast inject` "
-           "writes it.\n"
-           "  "
-           "HOLDFAST_DATAPLANE_PROBES='[{{\"httpGet\":{{\"path\":\"/healthz\",\"port\":8080}}}},\n"
-           "    {{\"tcpSocket\":{{\"port\":6379}}}},{{\"grpc\":{{\"port\":9090}}}}]' holdfastd "
-           "probe\n"
-           "  curl -i localhost:9000/8080/healthz    200 healthy, 503 not, and why\n"
-           "  curl -i localhost:9000/tcp/6379\n"
-           "  curl -i localhost:9000/grpc/9090\n"
-           "  curl -i localhost:9000/healthz         the handler itself\n"
-           "SIGHUP reads the list again. docs/probes.md has every answer.\n"
-           "{} --role probe",
-           kSameEverywhere)},
+       fmt::format("{}{} --role probe", kProbeHelp, kSameEverywhere)},
       {config::Role::Injector, "injector", "translate the probes of new pods for API servers",
        fmt::format(
            "A mutating admission webhook: POST /inject over TLS. Certificate and key are\n"

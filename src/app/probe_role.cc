@@ -1,6 +1,7 @@
 #include "app/probe_role.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -66,6 +68,21 @@ std::string listen_address(const std::string& wanted) {
   if (socket < 0) return "0.0.0.0:" + wanted.substr(kEverywhere.size());
   ::close(socket);
   return wanted;
+}
+
+// Each connection may need a second descriptor for its probe; a few are the process's own.
+size_t max_connections(uint64_t wanted) {
+  constexpr uint64_t kOwn = 16;
+  constexpr uint64_t kLeast = 8;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const uint64_t half = limit.rlim_cur / 2;
+  const uint64_t room = std::max(kLeast, half - std::min(half, kOwn));
+  if (room < wanted) {
+    log::warn("fewer connections than configured: the limit of open files holds",
+              {{"connections", room}, {"open_files", limit.rlim_cur}});
+  }
+  return std::min(room, wanted);
 }
 
 Status with_next_step(const Status& failed, const char* flag) {
@@ -140,7 +157,7 @@ int run_probe(const ProbeRole& role) {
       loop.get_executor(),
       {.address = config.address, .source = config.source, .max_running = config.limits.running});
   net::HttpServerOptions options = probe::handler_http_options();
-  options.max_connections = config.limits.connections;
+  options.max_connections = max_connections(config.limits.connections);
   probe::HandlerServer handler(loop.get_executor(),
                                {.clock = clock, .metrics = metrics, .prober = prober}, options);
   handler.use(*std::move(registry));

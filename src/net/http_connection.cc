@@ -224,10 +224,14 @@ bool HttpConnection::hold(size_t body_bytes) {
   return shared_.buffered_bytes <= shared_.options.max_buffered_bytes;
 }
 
-std::string HttpConnection::date() const {
+const std::string& HttpConnection::date() {
   const auto since_1970 = shared_.clock.wall_now().time_since_epoch();
   const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
-  return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(seconds));
+  if (seconds != shared_.date_second) {
+    shared_.date_second = seconds;
+    shared_.date_text = fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(seconds));
+  }
+  return shared_.date_text;
 }
 
 asio::awaitable<bool> HttpConnection::respond(bool close) {

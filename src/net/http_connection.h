@@ -8,6 +8,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 
 #include <array>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -60,6 +61,9 @@ struct HttpShared {
   size_t handshakes = 0;
   size_t buffered_bytes = 0;
   bool stopping = false;
+  // The Date of every response within a second; writing it costs more than parsing a request.
+  std::time_t date_second = -1;
+  std::string date_text{};
 };
 
 class HttpConnection final : private HttpSink {
@@ -95,7 +99,7 @@ class HttpConnection final : private HttpSink {
   asio::awaitable<Status> write_pieces(std::string_view bytes);
   asio::awaitable<Status> write(std::string_view bytes) override;  // of a stream
   bool hold(size_t body_bytes);
-  std::string date() const;
+  const std::string& date();
 
   HttpShared& shared_;
   const HttpHandler& handler_;

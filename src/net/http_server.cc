@@ -107,7 +107,7 @@ asio::awaitable<void> HttpServer::accept(Listener& listener) {
     if (error == asio::error::connection_aborted) continue;
     // No descriptors or memory: what waits in the backlog is taken when there are again.
     shared_.counters.refused.with({{"reason", "descriptors"}}).add();
-    const bool waited = co_await pause(kAcceptPause);
+    const bool waited = co_await pause(make_room() ? Duration(0) : kAcceptPause);
     if (!waited) co_return;
   }
 }

@@ -1,5 +1,6 @@
 // What the HTTP server does for peers that ask once per connection and may give up, as probers do.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -107,6 +108,26 @@ TEST(HttpOnce, WhenAllAreBeingHandledTheNextIsRefused) {
   EXPECT_TRUE(second.is_closed());
   EXPECT_EQ(server.counted("refused_connections_total", {{"reason", "connections"}}), 1);
   server.release_waiting();
+}
+
+TEST(HttpOnce, WithoutDescriptorsTheOldestThatWaitsGivesWay) {
+  RunningHttpServer server({.raw_targets = true, .replace_waiting = true});
+  const std::string address = server.listen(kLoopback);
+  HttpClient idle(address);
+  EXPECT_EQ(idle.ask("GET /first").status, 200);
+  rlimit usual = {};
+  ::getrlimit(RLIMIT_NOFILE, &usual);
+  const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  rlimit none_left = usual;
+  none_left.rlim_cur = static_cast<rlim_t>(made) + 1;
+  ::close(made);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
+
+  HttpClient next(address);  // takes the last one
+
+  EXPECT_EQ(next.ask("GET /next").body, "/next");
+  EXPECT_TRUE(idle.is_closed());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
 }
 
 TEST(HttpOnce, AHandlerMayResetTheConnection) {
