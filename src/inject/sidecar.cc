@@ -56,6 +56,20 @@ json::object new_sidecar(const SidecarWish& wish) {
   return out;
 }
 
+// Kubernetes takes $(NAME) and $$ in a variable for references, so JSON's own way to write a dollar
+// is used. It can only stand in texts.
+std::string without_dollars(string_view json_text) {
+  std::string out;
+  for (const char c : json_text) {
+    if (c == '$') {
+      out += "\\u0024";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 json::object* find_named(json::array& list, string_view name) {
   for (json::value& item : list) {
     json::object* object = item.if_object();
@@ -114,7 +128,9 @@ void move_health_probes(json::object& container, uint16_t from, uint16_t to) {
 
 }  // namespace
 
-void put_sidecar(json::object& spec, const SidecarWish& wish, const Record& old, Record& record) {
+void put_sidecar(json::object& spec, const SidecarWish& given, const Record& old, Record& record) {
+  SidecarWish wish = given;
+  wish.registry = without_dollars(given.registry);
   if (json::object* there = find_container(spec, wish.name)) {
     const bool ours = !old.sidecar.empty();
     record.sidecar = old.sidecar;

@@ -71,6 +71,20 @@ TEST(Translate, TheSidecarGetsARegistryThatTheHandlerTakes) {
   EXPECT_EQ(probe->port, 8080);
 }
 
+TEST(Translate, DollarsReachTheHandlerThoughKubernetesExpandsVariables) {
+  json::value pod = web_pod();
+  pod.at("spec").at("containers").at(0).at("livenessProbe").at("httpGet").as_object()["path"] =
+      "/$(HOME)/$$";
+
+  const Translation done = translated(pod);
+
+  const json::value& value = at(done.document, "/spec/containers/1/env/0/value");
+  EXPECT_THAT(std::string(view(value.get_string())), testing::Not(HasSubstr("$")));
+  const auto registry = probe::Registry::parse(view(value.get_string()));
+  ASSERT_TRUE(registry.ok()) << registry.status();
+  EXPECT_EQ(std::get<probe::HttpGet>(registry->probes()[0].action).path, "/$(HOME)/$$");
+}
+
 TEST(Translate, WhatTheApiServerFillsInLaterIsNoReasonForASecondPatch) {
   Translation done = translated(web_pod());
   json::object& probe =
