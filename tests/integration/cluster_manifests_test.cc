@@ -18,12 +18,12 @@ using resource::Node;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-ManifestOptions options() {
+ClusterOptions options() {
   return {.ca = "authority", .certificate = "certificate", .key = "key"};
 }
 
 // By kind.
-std::map<std::string, Node> read(const ManifestOptions& given) {
+std::map<std::string, Node> read(const ClusterOptions& given) {
   std::map<std::string, Node> documents;
   const auto parsed = resource::read_yaml(manifests(given));
   EXPECT_TRUE(parsed) << resource::to_status(parsed.error());
@@ -166,7 +166,7 @@ TEST(Manifests, TheWebhookIsWhatAnApiServerTakes) {
 }
 
 TEST(Manifests, TheClustersOwnAndTheInjectorsNamespaceAreLeftAlone) {
-  ManifestOptions given = options();
+  ClusterOptions given = options();
   given.name_space = "mesh";
   const auto documents = read(given);
   const Node webhook = at(documents.at("MutatingWebhookConfiguration"), "webhooks.0");
@@ -192,7 +192,7 @@ TEST(Manifests, TheClustersOwnAndTheInjectorsNamespaceAreLeftAlone) {
 }
 
 TEST(Manifests, OptInAsksForALabel) {
-  ManifestOptions given = options();
+  ClusterOptions given = options();
   given.opt_in = true;
   const Node webhook = at(read(given).at("MutatingWebhookConfiguration"), "webhooks.0");
 
@@ -202,7 +202,7 @@ TEST(Manifests, OptInAsksForALabel) {
 }
 
 TEST(Manifests, OptionsGoWhereTheyBelong) {
-  ManifestOptions given = options();
+  ClusterOptions given = options();
   given.image = "registry.example:5000/holdfast/holdfastd@sha256:0a";
   given.failure_policy = "Ignore";
   given.timeout_seconds = 30;
@@ -224,7 +224,7 @@ TEST(Manifests, OptionsGoWhereTheyBelong) {
 }
 
 TEST(Manifests, ASecretThatIsThereIsNotPrinted) {
-  ManifestOptions given{.secret = "from-elsewhere", .ca = "authority"};
+  ClusterOptions given{.secret = "from-elsewhere", .ca = "authority"};
 
   const auto documents = read(given);
 
@@ -236,34 +236,34 @@ TEST(Manifests, ASecretThatIsThereIsNotPrinted) {
 
 TEST(Manifests, NoOptionCanChangeTheShapeOfADocument) {
   const auto refused = [](auto change) {
-    ManifestOptions given = options();
+    ClusterOptions given = options();
     change(given);
     const Status status = check_options(given);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), testing::StartsWith("HF7156: --"));
   };
   for (const char* name : {"", "A", "a b", "-a", "a-", "a\"", "a\n", "a.b", "kube-system", "ä"}) {
-    refused([&](ManifestOptions& o) { o.name_space = name; });
+    refused([&](ClusterOptions& o) { o.name_space = name; });
   }
-  refused([](ManifestOptions& o) { o.name_space = std::string(64, 'a'); });
+  refused([](ClusterOptions& o) { o.name_space = std::string(64, 'a'); });
   for (const char* image : {"a b", "a\"\nx: y", "a'", "a\\", "a#b", "{a}"}) {
-    refused([&](ManifestOptions& o) { o.image = image; });
+    refused([&](ClusterOptions& o) { o.image = image; });
   }
-  refused([](ManifestOptions& o) { o.secret = "A B"; });
+  refused([](ClusterOptions& o) { o.secret = "A B"; });
   for (const char* policy : {"", "fail", "Maybe"}) {
-    refused([&](ManifestOptions& o) { o.failure_policy = policy; });
+    refused([&](ClusterOptions& o) { o.failure_policy = policy; });
   }
   for (const int seconds : {0, 31, -1}) {
-    refused([&](ManifestOptions& o) { o.timeout_seconds = seconds; });
+    refused([&](ClusterOptions& o) { o.timeout_seconds = seconds; });
   }
-  refused([](ManifestOptions& o) { o.replicas = 0; });
-  refused([](ManifestOptions& o) { o.port = 65'536; });
-  refused([](ManifestOptions& o) { o.ca = ""; });
-  refused([](ManifestOptions& o) { o.key = ""; });
+  refused([](ClusterOptions& o) { o.replicas = 0; });
+  refused([](ClusterOptions& o) { o.port = 65'536; });
+  refused([](ClusterOptions& o) { o.ca = ""; });
+  refused([](ClusterOptions& o) { o.key = ""; });
   EXPECT_TRUE(check_options(options()).ok());
   // Words that YAML would take for something else.
   for (const char* name : {"true", "null", "1e3", "123"}) {
-    ManifestOptions given = options();
+    ClusterOptions given = options();
     given.name_space = name;
     ASSERT_TRUE(check_options(given).ok()) << name;
     const Node read_name = at(read(given).at("Service"), "metadata.namespace");
