@@ -32,7 +32,7 @@ void add_install_verbs(CLI::App& app, CommandLine& line) {
       "With --failure-policy Fail no pod starts while the injector does not answer; with Ignore\n"
       "pods start with their probes as they are. See docs/kubernetes.md.");
   cli::InstallOptions& options = line.install;
-  inject::ManifestOptions& manifests = options.manifests;
+  inject::ClusterOptions& manifests = options.manifests;
   k8s->add_flag("--print", options.print, "on stdout; nothing else is offered");
   k8s->add_option("--namespace", manifests.name_space, "where the injector runs")
       ->capture_default_str();

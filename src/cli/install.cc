@@ -19,7 +19,7 @@ Status wrong(std::string_view message) {
 }
 
 // The authority's key is used once and forgotten: it can sign nothing else, ever.
-Status make_certificate(int days, inject::ManifestOptions& manifests) {
+Status make_certificate(int days, inject::ClusterOptions& manifests) {
   if (days < 1 || days > 36'500) return wrong("--days: from 1 to 36500");
   const WallTime now = SystemClock().wall_now();
   const identity::Validity validity{.not_before = now - kBefore,
@@ -33,7 +33,7 @@ Status make_certificate(int days, inject::ManifestOptions& manifests) {
   return absl::OkStatus();
 }
 
-Status read_certificate(const InstallOptions& options, inject::ManifestOptions& manifests) {
+Status read_certificate(const InstallOptions& options, inject::ClusterOptions& manifests) {
   TRY(manifests.ca, read_small_file(options.ca_file));
   TRY_OK(annotate(identity::validity_of(manifests.ca).status(), "--ca-file"));
   if (!options.existing_secret.empty()) {
@@ -60,8 +60,8 @@ Status check_sources(const InstallOptions& options) {
   return absl::OkStatus();
 }
 
-Result<inject::ManifestOptions> prepare(const InstallOptions& options) {
-  inject::ManifestOptions manifests = options.manifests;
+Result<inject::ClusterOptions> prepare(const InstallOptions& options) {
+  inject::ClusterOptions manifests = options.manifests;
   if (!options.print) {
     return wrong(
         "only printing is offered: add --print, and hand the output to kubectl apply -f -");
@@ -79,7 +79,7 @@ Result<inject::ManifestOptions> prepare(const InstallOptions& options) {
 }  // namespace
 
 Exit install_kubernetes(const Console& console, const InstallOptions& options) {
-  const Result<inject::ManifestOptions> manifests = prepare(options);
+  const Result<inject::ClusterOptions> manifests = prepare(options);
   if (!manifests.ok()) {
     const Reason reason = split_reason(manifests.status());
     const bool coded = !reason.code.empty();

@@ -11,7 +11,7 @@
 namespace holdfast::cli {
 
 struct InstallOptions {
-  inject::ManifestOptions manifests{};
+  inject::ClusterOptions manifests{};
   bool print = false;
   std::string ca_file{};           // with one of the next two; without it all three are made
   std::string certificate_file{};  // with key_file

@@ -278,7 +278,7 @@ std::vector<std::string> server_names(const std::string& name_space) {
           fmt::format("{}.{}", kService, name_space)};
 }
 
-Status check_options(const ManifestOptions& options) {
+Status check_options(const ClusterOptions& options) {
   if (!is_dns_label(options.name_space) || options.name_space.starts_with("kube-")) {
     return wrong("--namespace", fmt::format("{} is no namespace of its own: letters in lower case, "
                                             "digits and dashes, not kube-*",
@@ -304,7 +304,7 @@ Status check_options(const ManifestOptions& options) {
   return absl::OkStatus();
 }
 
-std::string manifests(const ManifestOptions& options) {
+std::string manifests(const ClusterOptions& options) {
   std::string text = kNamespace;
   if (!options.certificate.empty()) text += kSecret;
   text.append(kDeployment).append(kWebhook);

@@ -9,7 +9,7 @@
 
 namespace holdfast::inject {
 
-struct ManifestOptions {
+struct ClusterOptions {
   std::string name_space = "holdfast-system";
   std::string image{};  // of the injector and of the sidecars; empty: kDefaultImage
   std::string failure_policy = "Fail";
@@ -29,8 +29,8 @@ struct ManifestOptions {
 std::vector<std::string> server_names(const std::string& name_space);
 
 // kInvalidArgument HF7156, naming the option, if one of them cannot be.
-Status check_options(const ManifestOptions& options);
+Status check_options(const ClusterOptions& options);
 // Requires: check_options() accepts them.
-std::string manifests(const ManifestOptions& options);
+std::string manifests(const ClusterOptions& options);
 
 }  // namespace holdfast::inject

@@ -182,6 +182,14 @@ Reviewed leave_alone(const Asked& asked, const Status& why) {
   return made;
 }
 
+// What the request says of the object's kind counts if the object itself leaves it out.
+json::value with_kind(const json::object& pod) {
+  json::object named = pod;
+  if (!named.contains("apiVersion")) named["apiVersion"] = "v1";
+  if (!named.contains("kind")) named["kind"] = "Pod";
+  return named;
+}
+
 Reviewed answer(const Asked& asked, const ReviewOptions& options, const Translate& translate) {
   const std::string ignored = why_ignored(asked, options);
   if (!ignored.empty()) return finish(asked, Verdict::Ignored, {{"allowed", true}}, ignored);
@@ -189,7 +197,7 @@ Reviewed answer(const Asked& asked, const ReviewOptions& options, const Translat
   if (pod == nullptr || !pod->is_object()) {
     return deny(asked, Verdict::Malformed, malformed("the request has no object"));
   }
-  const Result<Translation> made = translate(*pod, options.inject);
+  const Result<Translation> made = translate(with_kind(pod->get_object()), options.inject);
   if (made.ok()) return allow(asked, *made);
   const bool conflict = made.status().code() == absl::StatusCode::kInvalidArgument;
   return conflict ? deny(asked, Verdict::Denied, made.status()) : leave_alone(asked, made.status());

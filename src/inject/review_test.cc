@@ -261,12 +261,25 @@ TEST(Review, TheTranslationGetsTheObjectAndTheOptions) {
     port = given.port;
     return annotate_pod(pod, given);
   };
-  Question question{.pod = json::parse(R"({"spec":{"future":[1,2.50,{"x":null}]}})")};
+  Question question{
+      .pod = json::parse(R"({"apiVersion":"v1","kind":"Pod","spec":{"a":[1,2.50,{"x":null}]}})")};
 
   review(to_bytes(question), options, spy);
 
   EXPECT_EQ(seen, question.pod);
   EXPECT_EQ(port, 19000);
+}
+
+TEST(Review, AnObjectWithoutAKindIsOfTheKindThatTheRequestNames) {
+  json::value seen;
+  const Translate spy = [&](const json::value& pod, const InjectOptions& given) {
+    seen = pod;
+    return annotate_pod(pod, given);
+  };
+
+  review(to_bytes({.pod = json::parse(R"({"spec":{}})")}), {}, spy);
+
+  EXPECT_EQ(seen, json::parse(R"({"apiVersion":"v1","kind":"Pod","spec":{}})"));
 }
 
 TEST(ReviewTimeout, IsReadAsGoWritesIt) {

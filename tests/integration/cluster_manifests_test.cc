@@ -18,12 +18,12 @@ using resource::Node;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-ManifestOptions options() {
+ClusterOptions options() {
   return {.ca = "authority", .certificate = "certificate", .key = "key"};
 }
 
 // By kind.
-std::map<std::string, Node> read(const ManifestOptions& given) {
+std::map<std::string, Node> read(const ClusterOptions& given) {
   std::map<std::string, Node> documents;
   const auto parsed = resource::read_yaml(manifests(given));
   EXPECT_TRUE(parsed) << resource::to_status(parsed.error());
@@ -36,18 +36,17 @@ std::map<std::string, Node> read(const ManifestOptions& given) {
 }
 
 // "spec.ports.0.name"; an empty node if there is none.
-const Node& at(const Node& node, const std::string& path) {
-  static const Node kNone;
+Node at(const Node& node, const std::string& path) {
   if (path.empty()) return node;
   const size_t dot = path.find('.');
   const std::string step = path.substr(0, dot);
   const std::string rest = dot == std::string::npos ? "" : path.substr(dot + 1);
   if (node.shape == Node::Shape::Sequence) {
     const size_t index = std::stoul(step);
-    return index < node.items.size() ? at(node.items[index], rest) : kNone;
+    return index < node.items.size() ? at(node.items[index], rest) : Node();
   }
   const Node* found = resource::find_member(node, step);
-  return found != nullptr ? at(*found, rest) : kNone;
+  return found != nullptr ? at(*found, rest) : Node();
 }
 
 std::string text(const Node& node, const std::string& path) {
@@ -73,12 +72,11 @@ std::string decoded(const std::string& base64) {
 }
 
 // The one with this name, of a list of mappings.
-const Node& named(const Node& list, const std::string& name) {
-  static const Node kNone;
+Node named(const Node& list, const std::string& name) {
   for (const Node& item : list.items) {
     if (text(item, "name") == name) return item;
   }
-  return kNone;
+  return {};
 }
 
 TEST(Manifests, EveryDocumentHasItsKindVersionAndNamespace) {
@@ -94,7 +92,7 @@ TEST(Manifests, EveryDocumentHasItsKindVersionAndNamespace) {
   ASSERT_EQ(documents.size(), versions.size());
   for (const auto& [kind, version] : versions) {
     ASSERT_TRUE(documents.contains(kind)) << kind;
-    const Node& document = documents.at(kind);
+    const Node document = documents.at(kind);
     EXPECT_EQ(text(document, "apiVersion"), version) << kind;
     const bool of_cluster = kind == "Namespace" || kind == "MutatingWebhookConfiguration";
     EXPECT_EQ(text(document, "metadata.namespace"), of_cluster ? "" : "holdfast-system") << kind;
@@ -104,21 +102,20 @@ TEST(Manifests, EveryDocumentHasItsKindVersionAndNamespace) {
 
 TEST(Manifests, WhatOneDocumentNamesIsInAnother) {
   const auto documents = read(options());
-  const Node& deployment = documents.at("Deployment");
-  const Node& pod = at(deployment, "spec.template");
-  const Node& container = at(pod, "spec.containers.0");
-  const Node& service = documents.at("Service");
-  const Node& webhook = at(documents.at("MutatingWebhookConfiguration"), "webhooks.0");
+  const Node deployment = documents.at("Deployment");
+  const Node pod = at(deployment, "spec.template");
+  const Node container = at(pod, "spec.containers.0");
+  const Node service = documents.at("Service");
+  const Node webhook = at(documents.at("MutatingWebhookConfiguration"), "webhooks.0");
 
   const auto labels = pairs(at(pod, "metadata.labels"));
-  for (const Node* selector :
-       {&at(deployment, "spec.selector.matchLabels"), &at(service, "spec.selector"),
-        &at(documents.at("PodDisruptionBudget"), "spec.selector.matchLabels"),
-        &at(pod,
-            "spec.topologySpreadConstraints.0.labelSelector."
-            "matchLabels")}) {
-    EXPECT_FALSE(selector->members.empty());
-    for (const auto& [key, value] : pairs(*selector)) EXPECT_EQ(labels.at(key), value) << key;
+  const Node selectors[] = {at(deployment, "spec.selector.matchLabels"),
+                            at(service, "spec.selector"),
+                            at(documents.at("PodDisruptionBudget"), "spec.selector.matchLabels"),
+                            at(pod, "spec.topologySpreadConstraints.0.labelSelector.matchLabels")};
+  for (const Node& selector : selectors) {
+    EXPECT_FALSE(selector.members.empty());
+    for (const auto& [key, value] : pairs(selector)) EXPECT_EQ(labels.at(key), value) << key;
   }
   EXPECT_EQ(text(pod, "spec.serviceAccountName"),
             text(documents.at("ServiceAccount"), "metadata.name"));
@@ -128,7 +125,7 @@ TEST(Manifests, WhatOneDocumentNamesIsInAnother) {
   EXPECT_EQ(text(webhook, "clientConfig.service.name"), text(service, "metadata.name"));
   EXPECT_EQ(text(webhook, "clientConfig.service.namespace"), text(service, "metadata.namespace"));
   EXPECT_EQ(text(webhook, "clientConfig.service.port"), text(service, "spec.ports.0.port"));
-  const Node& port = named(at(container, "ports"), text(service, "spec.ports.0.targetPort"));
+  const Node port = named(at(container, "ports"), text(service, "spec.ports.0.targetPort"));
   EXPECT_EQ(text(port, "containerPort"), "9443");
   for (const char* probe : {"livenessProbe", "readinessProbe"}) {
     const std::string name = text(container, std::string(probe) + ".httpGet.port");
@@ -138,8 +135,8 @@ TEST(Manifests, WhatOneDocumentNamesIsInAnother) {
 
 TEST(Manifests, TheInjectorFindsItsCertificateWhereItIsMounted) {
   const auto documents = read(options());
-  const Node& container = at(documents.at("Deployment"), "spec.template.spec.containers.0");
-  const Node& variables = at(container, "env");
+  const Node container = at(documents.at("Deployment"), "spec.template.spec.containers.0");
+  const Node variables = at(container, "env");
 
   const std::string folder = text(container, "volumeMounts.0.mountPath");
   EXPECT_EQ(text(named(variables, "HOLDFAST_INJECTOR_CERTIFICATE_FILE"), "value"),
@@ -153,7 +150,7 @@ TEST(Manifests, TheInjectorFindsItsCertificateWhereItIsMounted) {
 }
 
 TEST(Manifests, TheWebhookIsWhatAnApiServerTakes) {
-  const Node& webhook = at(read(options()).at("MutatingWebhookConfiguration"), "webhooks.0");
+  const Node webhook = at(read(options()).at("MutatingWebhookConfiguration"), "webhooks.0");
 
   EXPECT_EQ(text(webhook, "name"), "pods.injector.holdfast.dev");  // dotted, as it must be
   EXPECT_EQ(text(webhook, "sideEffects"), "None");
@@ -169,25 +166,25 @@ TEST(Manifests, TheWebhookIsWhatAnApiServerTakes) {
 }
 
 TEST(Manifests, TheClustersOwnAndTheInjectorsNamespaceAreLeftAlone) {
-  ManifestOptions given = options();
+  ClusterOptions given = options();
   given.name_space = "mesh";
   const auto documents = read(given);
-  const Node& webhook = at(documents.at("MutatingWebhookConfiguration"), "webhooks.0");
+  const Node webhook = at(documents.at("MutatingWebhookConfiguration"), "webhooks.0");
 
-  const Node& by_name = at(webhook, "namespaceSelector.matchExpressions.0");
+  const Node by_name = at(webhook, "namespaceSelector.matchExpressions.0");
   EXPECT_EQ(text(by_name, "key"), "kubernetes.io/metadata.name");
   EXPECT_EQ(text(by_name, "operator"), "NotIn");
   EXPECT_THAT(texts(at(by_name, "values")),
               ElementsAre("mesh", "kube-system", "kube-public", "kube-node-lease"));
   for (const char* selector :
        {"namespaceSelector.matchExpressions.1", "objectSelector.matchExpressions.0"}) {
-    const Node& by_label = at(webhook, selector);
+    const Node by_label = at(webhook, selector);
     EXPECT_EQ(text(by_label, "key"), kInjectLabel) << selector;
     EXPECT_EQ(text(by_label, "operator"), "NotIn") << selector;
     EXPECT_THAT(texts(at(by_label, "values")), ElementsAre(std::string(kInjectDisabled)));
   }
   // A second line, should the selectors be lost.
-  const Node& container = at(documents.at("Deployment"), "spec.template.spec.containers.0");
+  const Node container = at(documents.at("Deployment"), "spec.template.spec.containers.0");
   EXPECT_EQ(text(named(at(container, "env"), "HOLDFAST_INJECTOR_SKIP_NAMESPACES"), "value"),
             "mesh,kube-system,kube-public,kube-node-lease");
   const auto labels = pairs(at(documents.at("Namespace"), "metadata.labels"));
@@ -195,26 +192,26 @@ TEST(Manifests, TheClustersOwnAndTheInjectorsNamespaceAreLeftAlone) {
 }
 
 TEST(Manifests, OptInAsksForALabel) {
-  ManifestOptions given = options();
+  ClusterOptions given = options();
   given.opt_in = true;
-  const Node& webhook = at(read(given).at("MutatingWebhookConfiguration"), "webhooks.0");
+  const Node webhook = at(read(given).at("MutatingWebhookConfiguration"), "webhooks.0");
 
-  const Node& by_label = at(webhook, "namespaceSelector.matchExpressions.1");
+  const Node by_label = at(webhook, "namespaceSelector.matchExpressions.1");
   EXPECT_EQ(text(by_label, "operator"), "In");
   EXPECT_THAT(texts(at(by_label, "values")), ElementsAre(std::string(kInjectEnabled)));
 }
 
 TEST(Manifests, OptionsGoWhereTheyBelong) {
-  ManifestOptions given = options();
+  ClusterOptions given = options();
   given.image = "registry.example:5000/holdfast/holdfastd@sha256:0a";
   given.failure_policy = "Ignore";
   given.timeout_seconds = 30;
   given.replicas = 3;
   given.port = 19000;
   const auto documents = read(given);
-  const Node& webhook = at(documents.at("MutatingWebhookConfiguration"), "webhooks.0");
-  const Node& deployment = documents.at("Deployment");
-  const Node& container = at(deployment, "spec.template.spec.containers.0");
+  const Node webhook = at(documents.at("MutatingWebhookConfiguration"), "webhooks.0");
+  const Node deployment = documents.at("Deployment");
+  const Node container = at(deployment, "spec.template.spec.containers.0");
 
   EXPECT_EQ(text(webhook, "failurePolicy"), "Ignore");
   EXPECT_EQ(text(webhook, "timeoutSeconds"), "30");
@@ -227,7 +224,7 @@ TEST(Manifests, OptionsGoWhereTheyBelong) {
 }
 
 TEST(Manifests, ASecretThatIsThereIsNotPrinted) {
-  ManifestOptions given{.secret = "from-elsewhere", .ca = "authority"};
+  ClusterOptions given{.secret = "from-elsewhere", .ca = "authority"};
 
   const auto documents = read(given);
 
@@ -239,37 +236,37 @@ TEST(Manifests, ASecretThatIsThereIsNotPrinted) {
 
 TEST(Manifests, NoOptionCanChangeTheShapeOfADocument) {
   const auto refused = [](auto change) {
-    ManifestOptions given = options();
+    ClusterOptions given = options();
     change(given);
     const Status status = check_options(given);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), testing::StartsWith("HF7156: --"));
   };
   for (const char* name : {"", "A", "a b", "-a", "a-", "a\"", "a\n", "a.b", "kube-system", "ä"}) {
-    refused([&](ManifestOptions& o) { o.name_space = name; });
+    refused([&](ClusterOptions& o) { o.name_space = name; });
   }
-  refused([](ManifestOptions& o) { o.name_space = std::string(64, 'a'); });
+  refused([](ClusterOptions& o) { o.name_space = std::string(64, 'a'); });
   for (const char* image : {"a b", "a\"\nx: y", "a'", "a\\", "a#b", "{a}"}) {
-    refused([&](ManifestOptions& o) { o.image = image; });
+    refused([&](ClusterOptions& o) { o.image = image; });
   }
-  refused([](ManifestOptions& o) { o.secret = "A B"; });
+  refused([](ClusterOptions& o) { o.secret = "A B"; });
   for (const char* policy : {"", "fail", "Maybe"}) {
-    refused([&](ManifestOptions& o) { o.failure_policy = policy; });
+    refused([&](ClusterOptions& o) { o.failure_policy = policy; });
   }
   for (const int seconds : {0, 31, -1}) {
-    refused([&](ManifestOptions& o) { o.timeout_seconds = seconds; });
+    refused([&](ClusterOptions& o) { o.timeout_seconds = seconds; });
   }
-  refused([](ManifestOptions& o) { o.replicas = 0; });
-  refused([](ManifestOptions& o) { o.port = 65'536; });
-  refused([](ManifestOptions& o) { o.ca = ""; });
-  refused([](ManifestOptions& o) { o.key = ""; });
+  refused([](ClusterOptions& o) { o.replicas = 0; });
+  refused([](ClusterOptions& o) { o.port = 65'536; });
+  refused([](ClusterOptions& o) { o.ca = ""; });
+  refused([](ClusterOptions& o) { o.key = ""; });
   EXPECT_TRUE(check_options(options()).ok());
   // Words that YAML would take for something else.
   for (const char* name : {"true", "null", "1e3", "123"}) {
-    ManifestOptions given = options();
+    ClusterOptions given = options();
     given.name_space = name;
     ASSERT_TRUE(check_options(given).ok()) << name;
-    const Node& read_name = at(read(given).at("Service"), "metadata.namespace");
+    const Node read_name = at(read(given).at("Service"), "metadata.namespace");
     EXPECT_EQ(read_name.text, name);
     EXPECT_TRUE(read_name.quoted) << name;
   }
