@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents
-.PHONY: bench-failover pair-faults
+.PHONY: bench-failover bench-probe pair-faults
 .PHONY: ledger crash-test sim-cache sim-tunnel soak model-pair fuzz tsan tsan-cache format clean
 
 help: ## this list
@@ -51,6 +51,10 @@ bench-agents: build ## 2,000 agents lose their proxy; memory of an idle tunnel
 bench-failover: build ## a pair loses its active half, beside etcd; HF_BENCH_ROUNDS (30) each, as root
 	@tools/stage "build benchmark" cmake --build build/release --target failover_bench
 	@build/release/bin/failover_bench
+
+bench-probe: build ## probes through the handler beside the same made directly; 3 minutes, HF_BENCH_PROBES
+	@tools/stage "build benchmark" cmake --build build/release --target probe_bench
+	@build/release/bin/probe_bench
 
 pair-faults: build ## 100 failovers of a pair in a row, then as many random faults; as root
 	@tools/stage "build tests" cmake --build build/release --target e2e_pair_test

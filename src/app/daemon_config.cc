@@ -79,6 +79,14 @@ constexpr Flag kWitness[] = {
     {"--server", "node.servers",
      "controller, as HOST:PORT; may repeat (default: the one that was joined)", true},
 };
+constexpr Flag kProbe[] = {
+    {"--listen", "probe.listen", "IP:PORT of the handler (default: [::]:9000, IPv4 too)"},
+    {"--health-listen", "probe.health_listen",
+     "IP:PORT for the handler's own /healthz, /readyz and /metrics (default: none)"},
+    {"--registry-file", "probe.registry_file",
+     "JSON list of probes (default: of HOLDFAST_DATAPLANE_PROBES, else KUMA_DATAPLANE_PROBES)"},
+    {"--address", "probe.address", "IP that probes go to: the pod's own (default: 127.0.0.1)"},
+};
 constexpr Flag kMayWitness[] = {
     {"--witness-listen", "witness.listen",
      "IP:PORT at which a pair of controllers finds its record (default: none)"},
@@ -104,6 +112,7 @@ void DaemonConfig::add_role(CLI::App& command, config::Role role) {
   };
   if (role == config::Role::Controller) add(kController);
   if (role == config::Role::Witness) add(kWitness);
+  if (role == config::Role::Probe) add(kProbe);
   if (role == config::Role::Proxy || role == config::Role::Agent) {
     add(kNode);
     add(kMayWitness);

@@ -19,6 +19,7 @@
 #include "app/daemon_config.h"
 #include "app/log_config.h"
 #include "app/node_role.h"
+#include "app/probe_role.h"
 #include "app/sd_notify.h"
 #include "app/self_description.h"
 #include "app/supervisor.h"
@@ -141,18 +142,43 @@ std::vector<RoleHelp> roles() {
                    "the role witness; an agent or proxy with --witness-listen does the same.\n"
                    "{} --role witness",
                    kSameEverywhere)},
+      {config::Role::Probe, "probe", "make the probes of a pod, behind one HTTP port",
+       fmt::format(
+           "The kubelet asks this port, and the handler asks the application as the kubelet\n"
+           "would: HTTP, HTTPS, HTTP/2, TCP and gRPC. It needs no identity and no "
+           "controller.\n"
+           "The list of probes is JSON, in HOLDFAST_DATAPLANE_PROBES, KUMA_DATAPLANE_PROBES\n"
+           "or --registry-file; what is not in it cannot be reached. `holdfast inject` "
+           "writes it.\n"
+           "  "
+           "HOLDFAST_DATAPLANE_PROBES='[{{\"httpGet\":{{\"path\":\"/healthz\",\"port\":8080}}}},\n"
+           "    {{\"tcpSocket\":{{\"port\":6379}}}},{{\"grpc\":{{\"port\":9090}}}}]' holdfastd "
+           "probe\n"
+           "  curl -i localhost:9000/8080/healthz    200 healthy, 503 not, and why\n"
+           "  curl -i localhost:9000/tcp/6379\n"
+           "  curl -i localhost:9000/grpc/9090\n"
+           "  curl -i localhost:9000/healthz         the handler itself\n"
+           "SIGHUP reads the list again. docs/probes.md has every answer.\n"
+           "{} --role probe",
+           kSameEverywhere)},
   };
 }
 
 config::Role chosen_role(const CLI::App& app) {
   if (app.got_subcommand("controller")) return config::Role::Controller;
   if (app.got_subcommand("witness")) return config::Role::Witness;
+  if (app.got_subcommand("probe")) return config::Role::Probe;
   return app.got_subcommand("proxy") ? config::Role::Proxy : config::Role::Agent;
 }
 
 int run_role(const DaemonConfig& sources, const config::Loaded& loaded) {
   if (loaded.role == config::Role::Controller) return run_controller(sources, loaded);
   if (loaded.role == config::Role::Witness) return run_witness(loaded, HF_VERSION);
+  if (loaded.role == config::Role::Probe) {
+    return run_probe({.loaded = loaded,
+                      .reload = [&] { return sources.load(loaded.role); },
+                      .version = HF_VERSION});
+  }
   return run_node({.loaded = loaded,
                    .reload = [&] { return sources.load(loaded.role); },
                    .version = HF_VERSION});
@@ -163,7 +189,9 @@ int main(int argc, char** argv) {
       "holdfastd keeps a fleet reachable. It runs one role:\n"
       "  holdfastd controller     holds the truth: resources, events, identities, API\n"
       "  holdfastd proxy          takes clients, and the tunnels of agents\n"
-      "  holdfastd agent          exposes services through tunnels that it dials\n"};
+      "  holdfastd agent          exposes services through tunnels that it dials\n"
+      "  holdfastd witness        keeps the record of a pair of controllers\n"
+      "  holdfastd probe          makes the probes of a pod, behind one HTTP port\n"};
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();

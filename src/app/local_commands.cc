@@ -37,7 +37,8 @@ LocalCommands::LocalCommands(CLI::App& app) {
                              {{"controller", config::Role::Controller},
                               {"proxy", config::Role::Proxy},
                               {"agent", config::Role::Agent},
-                              {"witness", config::Role::Witness}},
+                              {"witness", config::Role::Witness},
+                              {"probe", config::Role::Probe}},
                              "whose keys to look at (default: a controller's)");
   }
   schema_ = config->add_subcommand("schema", "print the JSON Schema of the file, for editors");

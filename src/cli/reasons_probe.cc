@@ -29,6 +29,20 @@ constexpr ReasonInfo kReasons[] = {
      "correct the list (HOLDFAST_DATAPLANE_PROBES), or inject the pod anew"},
     {"HF7011", "too many probes", "The list has more probes than a pod may have.",
      "remove probes that nobody needs"},
+    {"HF7050", "no such probe", "Nothing is registered at the path that was asked for.",
+     "compare the path with the list that the handler logs when it starts; if that is old, inject "
+     "the pod anew"},
+    {"HF7051", "a probe is asked for with GET", "The handler takes no other method.",
+     "use GET, as the kubelet does"},
+    {"HF7052", "the file of probes cannot be read",
+     "probe.registry_file names a file that is not there, not readable or too large.",
+     "correct the name, or leave it out and set HOLDFAST_DATAPLANE_PROBES"},
+    {"HF7053", "which list of probes counts",
+     "There is none, or more than one; the message says which is used.",
+     "set only one of probe.registry_file, HOLDFAST_DATAPLANE_PROBES and KUMA_DATAPLANE_PROBES"},
+    {"HF7054", "the new list of probes is wrong",
+     "The handler was told to read it again and goes on with the old one.",
+     "correct what the message names, then send SIGHUP again"},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // What a daemon is told when it starts, as plain values. The members mirror the dotted keys of the
 // file: `presence.agent_ttl` is config.presence.agent_ttl. Defaults, limits and meanings are in
-// keys.cc and node_keys.h, the one table of keys; load.h fills this. All roles read one form of
+// keys.cc and the *_keys.h, the one table of keys; load.h fills this. All roles read one form of
 // file, and each looks at its own sections.
 #pragma once
 
@@ -18,7 +18,7 @@ enum class LogFormat : uint8_t { Auto, Json, Logfmt };
 enum class StoreType : uint8_t { Sqlite, Etcd, Memory };
 
 // What a daemon runs as.
-enum class Role : uint8_t { Controller, Proxy, Agent, Witness };
+enum class Role : uint8_t { Controller, Proxy, Agent, Witness, Probe };
 
 struct LogConfig {
   std::string level;  // a word that log::parse_level() takes
@@ -154,6 +154,21 @@ struct ProxySection {
   ProxyLimits limits;
 };
 
+struct ProbeLimits {
+  uint64_t running = 0;
+  uint64_t connections = 0;
+};
+
+// Of `holdfastd probe`: the handler of a pod's probes.
+struct ProbeSection {
+  std::string listen;
+  std::string health_listen;  // plain; health and metrics only; empty: off
+  std::string address;        // an IP: where probes without a host go
+  std::string source;         // an IP: where they come from; empty: the kernel's choice
+  std::string registry_file;  // empty: the environment has the list
+  ProbeLimits limits;
+};
+
 // Filled by load(); on its own it is not a usable configuration.
 struct Config {
   uint64_t version = 0;
@@ -171,6 +186,7 @@ struct Config {
   NodeSection node;
   AgentSection agent;
   ProxySection proxy;
+  ProbeSection probe;
 };
 using ControllerConfig = Config;
 

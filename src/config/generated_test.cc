@@ -89,7 +89,7 @@ TEST(Generated, ThePackagedFileIsGoodWithAndWithoutItsComments) {
   }
 
   for (const std::string& yaml : {text, uncommented}) {
-    for (const Role role : {Role::Controller, Role::Proxy, Role::Agent}) {
+    for (const Role role : {Role::Controller, Role::Proxy, Role::Agent, Role::Probe}) {
       const Sources sources = {.file_path = path,
                                .file_text = yaml,
                                .environment = {},

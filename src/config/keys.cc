@@ -11,6 +11,7 @@
 #include "config/ha_keys.h"
 #include "config/key_rows.h"
 #include "config/node_keys.h"
+#include "config/probe_keys.h"
 #include "resource/text_rules.h"
 
 namespace holdfast::config {
@@ -256,10 +257,12 @@ constexpr auto kControllerKeys = std::to_array<Key>({
 });
 
 constexpr auto kTable = [] {
-  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size()> all{};
-  std::ranges::copy(kControllerKeys, all.begin());
-  std::ranges::copy(kHaKeys, all.begin() + kControllerKeys.size());
-  std::ranges::copy(kNodeKeys, all.begin() + kControllerKeys.size() + kHaKeys.size());
+  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() + kProbeKeys.size()>
+      all{};
+  auto next = std::ranges::copy(kControllerKeys, all.begin()).out;
+  next = std::ranges::copy(kHaKeys, next).out;
+  next = std::ranges::copy(kNodeKeys, next).out;
+  std::ranges::copy(kProbeKeys, next);
   return all;
 }();
 

@@ -1,6 +1,6 @@
 // The one table of configuration keys. The reader, the environment, the flags, the listing of what
 // is in effect, the JSON Schema, docs/configuration.md and the manual page all come from it, so a
-// key is added by adding its row (keys.cc, ha_keys.h, node_keys.h) and its member (config.h).
+// key is added by adding its row (keys.cc, *_keys.h) and its member (config.h).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ inline constexpr uint8_t kForController = 1 << static_cast<uint8_t>(Role::Contro
 inline constexpr uint8_t kForProxy = 1 << static_cast<uint8_t>(Role::Proxy);
 inline constexpr uint8_t kForAgent = 1 << static_cast<uint8_t>(Role::Agent);
 inline constexpr uint8_t kForWitness = 1 << static_cast<uint8_t>(Role::Witness);
+inline constexpr uint8_t kForProbe = 1 << static_cast<uint8_t>(Role::Probe);
 inline constexpr uint8_t kForNodes = kForProxy | kForAgent | kForWitness;
-inline constexpr uint8_t kForAll = kForController | kForNodes;
+inline constexpr uint8_t kForAll = kForController | kForNodes | kForProbe;
 
 struct Key {
   // What is wrong with a text, or with each of a list.

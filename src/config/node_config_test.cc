@@ -160,6 +160,26 @@ TEST(ProxyConfig, AnIngressIsAListenerWithAService) {
               HasSubstr("proxy.ingress begins with the service db"));
 }
 
+TEST(ProbeConfig, HasTheDefaultsOfAPod) {
+  const auto loaded = load(from_file(Role::Probe, ""));
+
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const ProbeSection& probe = loaded->config.probe;
+  EXPECT_EQ(probe.listen, "[::]:9000");
+  EXPECT_EQ(probe.address, "127.0.0.1");
+  EXPECT_EQ(probe.registry_file, "");
+  EXPECT_EQ(probe.limits.running, 4096u);
+}
+
+TEST(ProbeConfig, AddressesAreAddressesAndListenersDiffer) {
+  EXPECT_THAT(all_problems(from_file(Role::Probe, "probe: {address: localhost}")),
+              HasSubstr("probe.address"));
+  EXPECT_THAT(all_problems(from_file(Role::Probe, "probe: {listen: 9000}")),
+              HasSubstr("probe.listen"));
+  EXPECT_THAT(all_problems(from_file(Role::Probe, "probe: {health_listen: 127.0.0.1:9000}")),
+              HasSubstr("probe.health_listen"));
+}
+
 TEST(Roles, AnotherRolesSectionsMustBeGoodButNotWhole) {
   // The listener without controller.hosts is a controller's trouble, not an agent's.
   EXPECT_EQ(all_problems(from_file(Role::Agent, "controller: {listen: [0.0.0.0:7443]}")), "");

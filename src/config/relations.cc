@@ -36,6 +36,9 @@ class Relations {
         break;
       case Role::Witness:
         break;
+      case Role::Probe:
+        check_probe();
+        break;
     }
     return std::move(problems_);
   }
@@ -109,6 +112,13 @@ class Relations {
                        "period {}, so a frozen application is asked less often",
                        duration_text(check.timeout), name, duration_text(check.period)));
     }
+  }
+
+  void check_probe() {
+    const ProbeSection& probe = loaded_.config.probe;
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    claim(taken, probe.listen, "probe.listen");
+    claim(taken, probe.health_listen, "probe.health_listen");
   }
 
   void unique_before_equals(const std::vector<std::string>& pairs, string_view key) {

@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -81,10 +83,28 @@ void HttpConnection::on_tick(Time now) {
   static constexpr std::array<const char*, 7> kNames = {
       "handshake_timeout", "idle_timeout",  "header_timeout", "body_timeout",
       "handling_timeout",  "write_timeout", "linger_timeout"};
+  if (phase_ == Phase::Handling && shared_.options.cancel_handlers && stream_->is_gone()) {
+    if (!closed_) shared_.counters.cut.with({{"reason", "peer_gone"}}).add();
+    return close();
+  }
   if (!deadline_ || now < *deadline_) return;
   deadline_.reset();
   shared_.counters.cut.with({{"reason", kNames[static_cast<size_t>(phase_)]}}).add();
+  close();
+}
+
+void HttpConnection::close() {
+  closed_ = true;
   stream_->close();
+  handler_ends_.emit(asio::cancellation_type::terminal);
+}
+
+bool HttpConnection::give_way() {
+  if (closed_ || phase_ == Phase::Handling || phase_ == Phase::Writing) return false;
+  deadline_.reset();  // not cut twice
+  shared_.counters.cut.with({{"reason", "replaced"}}).add();
+  close();
+  return true;
 }
 
 asio::awaitable<void> HttpConnection::run() {
@@ -115,7 +135,10 @@ asio::awaitable<bool> HttpConnection::serve_one() {
   if (got == Got::Nothing) co_return false;
   enter(Phase::Handling);
   Status readable;
-  if (got == Got::Request) readable = parser->take(request_);
+  if (got == Got::Request) {
+    readable = parser->take(request_, shared_.options.raw_targets ? HttpParser::Target::Raw
+                                                                  : HttpParser::Target::Parsed);
+  }
   const bool keep = got == Got::Request && parser->keep_alive();
   chunks_understood_ = parser->understands_chunks();
   parser.reset();
@@ -123,16 +146,38 @@ asio::awaitable<bool> HttpConnection::serve_one() {
     response_ = http_error(400, "HF6030",
                            std::string_view(readable.message().data(), readable.message().size()));
   } else if (got == Got::Request) {
-    response_ = co_await handler_(request_);
+    co_await handle();
   }
   request_.body = {};
   hold(0);
+  if (closed_) co_return false;
+  if (response_.reset) {
+    shared_.counters.cut.with({{"reason", "reset"}}).add();
+    stream_->reset();
+    co_return false;
+  }
   const bool more = co_await respond(!keep);
   response_ = {};
   if (!more) co_return false;
   // A peer that sends many requests at once takes turns with the others.
   co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
   co_return true;
+}
+
+// Apart from the rest of the connection, if only it is to be cancelled.
+asio::awaitable<void> HttpConnection::handle() {
+  if (!shared_.options.cancel_handlers) {
+    response_ = co_await handler_(request_);
+    co_return;
+  }
+  const auto run = [](HttpConnection& self) -> asio::awaitable<void> {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    self.response_ = co_await self.handler_(self.request_);
+  };
+  co_await asio::co_spawn(co_await asio::this_coro::executor, run(*this),
+                          asio::bind_cancellation_slot(handler_ends_.slot(), asio::use_awaitable));
+  // The signal is in use until the handler's coroutine has ended, which reports before it does.
+  co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
 }
 
 asio::awaitable<HttpConnection::Got> HttpConnection::read_request(HttpParser& parser) {
@@ -197,7 +242,7 @@ asio::awaitable<bool> HttpConnection::respond(bool close) {
   if (with_body && streams) co_await run_stream();
   if (!close) co_return true;
   enter(Phase::Lingering);
-  co_await stream_->finish();
+  if (!shared_.options.peer_closes_first) co_await stream_->finish();
   co_await discard_input();
   co_return false;
 }

@@ -5,6 +5,8 @@
 // Deadlines are looked at by the server's sweep (on_tick), so a waiting connection costs no timer.
 #pragma once
 
+#include <boost/asio/cancellation_signal.hpp>
+
 #include <array>
 #include <functional>
 #include <memory>
@@ -32,6 +34,11 @@ struct HttpServerOptions {
   Duration linger = std::chrono::seconds(1);           // for the peer to read the last response
   Duration grace = std::chrono::seconds(1);            // for running requests when it stops
   Duration sweep_period = std::chrono::milliseconds(100);
+  // The next four are for peers that ask once per connection and may give up: probers.
+  bool raw_targets = false;        // HttpRequest has its target as it was sent
+  bool cancel_handlers = false;    // of peers that are gone; looked at by the sweep
+  bool replace_waiting = false;    // when full, who has waited for its peer the longest gives way
+  bool peer_closes_first = false;  // within the linger, so that TIME_WAIT is the peer's
   // While false every response ends its connection, so that clients go elsewhere.
   std::function<bool()> healthy = [] { return true; };
 };
@@ -64,10 +71,13 @@ class HttpConnection final : private HttpSink {
 
   // Until either side ends it.
   asio::awaitable<void> run();
-  void close() { stream_->close(); }
+  // Its handler, if one runs, is cancelled.
+  void close();
   // Closes it if its phase has lasted too long.
   void on_tick(Time now);
   bool idle() const { return phase_ == Phase::Idle; }
+  // Closes it if it is the peer's turn. False if it is not, or it is closed already.
+  bool give_way();
 
  private:
   enum class Phase { Handshake, Idle, Header, Body, Handling, Writing, Lingering };
@@ -76,6 +86,7 @@ class HttpConnection final : private HttpSink {
   void enter(Phase phase);
   asio::awaitable<bool> shake_hands();
   asio::awaitable<bool> serve_one();
+  asio::awaitable<void> handle();
   asio::awaitable<Got> read_request(HttpParser& parser);
   asio::awaitable<bool> read_more(const HttpParser& parser);
   asio::awaitable<bool> respond(bool close);
@@ -94,6 +105,8 @@ class HttpConnection final : private HttpSink {
   std::string pending_;  // read, not yet parsed
   Phase phase_ = Phase::Handshake;
   std::optional<Time> deadline_;
+  asio::cancellation_signal handler_ends_;
+  bool closed_ = false;
   size_t held_bytes_ = 0;  // its part of shared_.buffered_bytes
   bool continue_sent_ = false;
   bool chunks_understood_ = false;

@@ -29,6 +29,8 @@ struct HttpRequest {
   HttpPeer peer{};
   std::string method{};  // as sent: "GET"
   HttpTarget target{};
+  // Byte for byte as sent, if the server's option raw_targets says so; `target` is empty then.
+  std::string raw_target{};
   // Content-Type, Idempotency-Key, If-Match and Last-Event-ID, by their names in lower case; no
   // others are kept. One that was sent more than once has all its values, with ", " between them.
   std::map<std::string, std::string> headers{};
@@ -52,6 +54,8 @@ struct HttpResponse {
   // If set, `body` is not used: this is run after the head is sent, and cancelled when the peer
   // goes. The connection ends with it.
   std::function<asio::awaitable<void>(HttpSink&)> stream{};
+  // If set, nothing is sent: the connection is reset, for a peer that takes any answer for a yes.
+  bool reset = false;
 };
 
 // The request lives until the handler has its response.

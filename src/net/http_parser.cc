@@ -146,14 +146,18 @@ bool HttpParser::understands_chunks() const {
   return header_done() && state_->parser.get().version() >= 11;
 }
 
-Status HttpParser::take(HttpRequest& request) {
+Status HttpParser::take(HttpRequest& request, Target target) {
   HF_CHECK(done(), "a request is taken when it is whole");
   http::request<TextBody> parsed = state_->parser.release();
   const auto hosts = parsed.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && parsed.version() >= 11)) {
     return absl::InvalidArgumentError("an HTTP/1.1 request has one Host header");
   }
-  TRY(request.target, parse_target(to_std(parsed.target())));
+  if (target == Target::Raw) {
+    request.raw_target = to_std(parsed.target());
+  } else {
+    TRY(request.target, parse_target(to_std(parsed.target())));
+  }
   request.method = to_std(parsed.method_string());
   request.headers.clear();
   for (const auto& field : parsed) {

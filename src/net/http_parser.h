@@ -34,8 +34,10 @@ class HttpParser {
   // Whether the peer wants another request on this connection; of HTTP/1.0 only if it says so.
   bool keep_alive() const;
   bool understands_chunks() const;  // HTTP/1.1
-  // Moves the request into `request`, all but its peer. Requires: done().
-  Status take(HttpRequest& request);
+  // Moves the request into `request`, all but its peer; the target parsed, or as it was sent.
+  // Requires: done().
+  enum class Target { Parsed, Raw };
+  Status take(HttpRequest& request, Target target = Target::Parsed);
 
  private:
   struct State;

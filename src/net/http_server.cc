@@ -6,7 +6,10 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
 
 #include "base/check.h"
 #include "base/reason.h"
@@ -32,6 +35,11 @@ boost::system::error_code bind_and_listen(Acceptor& acceptor, const ListenAddres
   if (error) return error;
   if (address.socket_file.empty()) {
     acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    // [::] is for both families, whatever the machine's default is.
+    boost::system::error_code ignored;
+    if (address.endpoint.protocol().family() == AF_INET6) {
+      acceptor.set_option(asio::ip::v6_only(false), ignored);
+    }
   } else {
     remove_socket_file(address.socket_file);
   }
@@ -105,11 +113,17 @@ asio::awaitable<void> HttpServer::accept(Listener& listener) {
 }
 
 // Null if it may come in.
-const char* HttpServer::why_not(const Listener& listener) const {
-  if (connections_.size() >= shared_.options.max_connections) return "connections";
+const char* HttpServer::why_not(const Listener& listener) {
+  if (connections_.size() >= shared_.options.max_connections && !make_room()) return "connections";
   if (!listener.tls) return nullptr;
   if (tls_ == nullptr) return "no_certificate";
   return shared_.handshakes >= shared_.options.max_handshakes ? "handshakes" : nullptr;
+}
+
+// The oldest of those that wait for their peers: who opens many and says nothing shuts nobody out.
+bool HttpServer::make_room() {
+  return shared_.options.replace_waiting &&
+         std::ranges::any_of(connections_, [](HttpConnection& one) { return one.give_way(); });
 }
 
 void HttpServer::take(Listener& listener, StreamSocket socket, const Protocol::endpoint& peer) {

@@ -57,7 +57,8 @@ class HttpServer {
   void start(Listener listener);
   asio::awaitable<void> accept(Listener& listener);
   void take(Listener& listener, StreamSocket socket, const Protocol::endpoint& peer);
-  const char* why_not(const Listener& listener) const;
+  const char* why_not(const Listener& listener);
+  bool make_room();
   asio::awaitable<void> serve(Connections::iterator connection);
   asio::awaitable<void> sweep();
 

@@ -1,5 +1,6 @@
 #include "net/http_stream.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -47,6 +48,8 @@ class PlainStream final : public HttpStream {
     socket_.close(ignored);
   }
 
+  void reset() override { net::reset(socket_); }
+  bool is_gone() override { return net::is_gone(socket_); }
   bool is_quiet() override { return nothing_to_read(socket_); }
 
   std::string chain_pem() const override { return {}; }
@@ -62,6 +65,18 @@ bool nothing_to_read(StreamSocket& socket) {
   char next = 0;
   const ssize_t count = ::recv(socket.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
   return count < 0 && errno == EAGAIN;
+}
+
+bool is_gone(StreamSocket& socket) {
+  if (!socket.is_open()) return true;
+  pollfd state{.fd = socket.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&state, 1, 0) > 0;
+}
+
+void reset(StreamSocket& socket) {
+  boost::system::error_code ignored;  // closed either way
+  socket.set_option(asio::socket_base::linger(true, 0), ignored);
+  socket.close(ignored);
 }
 
 std::unique_ptr<HttpStream> make_plain_stream(StreamSocket socket) {

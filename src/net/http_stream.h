@@ -32,6 +32,11 @@ class HttpStream {
   virtual asio::awaitable<void> finish() = 0;
   // At once; what waits fails.
   virtual void close() = 0;
+  // The same, and the peer sees a broken connection instead of an end.
+  virtual void reset() { close(); }
+  // The peer has ended its side, or the connection is broken. Does not wait; false where that
+  // cannot be told.
+  virtual bool is_gone() { return false; }
   // Nothing has come that was not read, not even the end: an idle connection that may be used
   // again.
   virtual bool is_quiet() = 0;
@@ -43,5 +48,7 @@ std::unique_ptr<HttpStream> make_plain_stream(StreamSocket socket);
 
 // Of the socket itself; does not wait.
 bool nothing_to_read(StreamSocket& socket);
+bool is_gone(StreamSocket& socket);
+void reset(StreamSocket& socket);
 
 }  // namespace holdfast::net

@@ -78,6 +78,13 @@ class TlsStream final : public HttpStream {
     socket_.close(ignored);
   }
 
+  void reset() override {
+    broken_ = true;
+    net::reset(socket_);
+  }
+
+  bool is_gone() override { return net::is_gone(socket_); }
+
   bool is_quiet() override {
     return !broken_ && SSL_has_pending(ssl_.get()) == 0 && nothing_to_read(socket_);
   }

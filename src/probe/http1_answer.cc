@@ -153,7 +153,7 @@ void Http1Answer::on_head_end() {
     stage_ = interim_ > kMaxInterim ? Stage::Bad : Stage::StatusLine;
     return;
   }
-  head_was_done_ = true;
+  head_done_ = true;
   if (status_ == 101 || status_ == 204 || status_ == 304) {
     stage_ = Stage::Done;
   } else if (chunked_) {

@@ -17,14 +17,13 @@ class Http1Answer {
   // The peer sends no more, which ends a body without a length.
   void end();
 
-  bool head_done() const { return head_was_done_ && !bad(); }
   // The whole answer is there, or enough of it.
   bool done() const { return stage_ == Stage::Done; }
-  // What came is not HTTP/1, or ended early; `head_was_done()` tells the two apart.
+  // What came is not HTTP/1, or ended early: the head, or only the body if head_done().
   bool bad() const { return stage_ == Stage::Bad; }
-  bool head_was_done() const { return head_was_done_; }
+  bool head_done() const { return head_done_; }
 
-  // Of the head. Requires: head_was_done().
+  // Of the head. Requires: head_done().
   int status() const { return status_; }
   const std::string& location() const { return location_; }
 
@@ -53,7 +52,7 @@ class Http1Answer {
   void on_chunk_size(std::string_view line);
 
   Stage stage_ = Stage::StatusLine;
-  bool head_was_done_ = false;
+  bool head_done_ = false;
   bool old_ = false;  // HTTP/1.0: knows no chunks
   int status_ = 0;
   int interim_ = 0;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "probe/h2_service.h"
 #include "probe/http1_answer.h"
 #include "probe/http_check.h"
 #include "probe/http_request.h"
@@ -13,32 +14,57 @@ using Next = HttpCheck::Next;
 
 constexpr size_t kReadBytes = 4 * 1024;
 
-// Reads until the head is there, or until the whole answer is.
-asio::awaitable<Status> read_http1(Connection& connection, Http1Answer& answer, bool whole) {
+asio::awaitable<Status> read_head(Connection& connection, Http1Answer& answer) {
   std::array<char, kReadBytes> some;
-  while (!(whole ? answer.done() : answer.head_done())) {
+  while (!answer.head_done()) {
     CO_TRY(const size_t count, co_await connection.read(some));
     answer.put({some.data(), count});
-    if (count == 0) answer.end();
-    if (answer.bad() && count == 0) co_return not_the_protocol("the connection was closed");
-    if (answer.bad()) co_return not_the_protocol("what came is not HTTP");
+    if (count == 0) co_return not_the_protocol("the connection was closed without an answer");
+    if (answer.bad() && !answer.head_done()) co_return not_the_protocol("no HTTP answer");
   }
   co_return absl::OkStatus();
 }
 
-asio::awaitable<Next> ask_http1(Connection& connection, HttpCheck& check,
-                                const std::string& request) {
+asio::awaitable<Status> read_body(Connection& connection, Http1Answer& answer) {
+  std::array<char, kReadBytes> some;
+  while (!answer.done()) {
+    if (answer.bad()) co_return not_the_protocol("its chunks are wrong");
+    CO_TRY(const size_t count, co_await connection.read(some));
+    answer.put({some.data(), count});
+    if (count == 0) answer.end();
+    if (count == 0 && answer.bad()) co_return not_the_protocol("the connection was closed");
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Next> ask_http1(Connection& connection, HttpCheck& check, std::string request) {
   Http1Answer answer;
   Status went = co_await connection.write(request);
-  if (went.ok()) went = co_await read_http1(connection, answer, false);
+  if (went.ok()) went = co_await read_head(connection, answer);
   if (!went.ok()) {
     check.on_failure(went);
     co_return Next::Over;
   }
   const Next next = check.on_head(answer.status(), answer.location());
   if (next != Next::ReadBody) co_return next;
-  went = co_await read_http1(connection, answer, true);
+  went = co_await read_body(connection, answer);
   if (!went.ok()) check.on_body_cut(went);
+  co_return Next::Over;
+}
+
+asio::awaitable<Next> ask_http2(Connection& connection, HttpCheck& check, H2Request request) {
+  H2Exchange exchange(std::move(request));
+  const H2Answer& answer = exchange.answer();
+  Status went = co_await talk_h2(connection, exchange, [&] { return answer.status != 0; });
+  if (answer.status == 0) {
+    check.on_failure(went);
+    co_return Next::Over;
+  }
+  const Next next = check.on_head(answer.status, answer.location);
+  if (next != Next::ReadBody) co_return next;
+  const auto enough = [&] { return answer.ended || answer.body_bytes >= kEnoughBodyBytes; };
+  if (went.ok()) went = co_await talk_h2(connection, exchange, enough);
+  if (!enough()) check.on_body_cut(went);
   co_return Next::Over;
 }
 
@@ -60,8 +86,13 @@ asio::awaitable<Outcome> probe_http(Connection& connection, const Probe& probe, 
       check.on_failure(opened);
       break;
     }
-    const std::string request = http1_request(http, check.hop(), ways.user_agent);
-    next = co_await ask_http1(connection, check, request);
+    const Hop& hop = check.hop();
+    const bool h2 = hop.tls ? connection.protocol() == "h2" : http.h2c;
+    if (h2) {
+      next = co_await ask_http2(connection, check, http2_request(http, hop, ways.user_agent));
+    } else {
+      next = co_await ask_http1(connection, check, http1_request(http, hop, ways.user_agent));
+    }
   }
   co_return check.outcome();
 }

@@ -36,6 +36,18 @@ void append_line(std::string& out, string_view name, string_view value) {
   out.append(": ").append(value).append("\r\n");
 }
 
+std::string lower(string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  return out;
+}
+
+bool is_of_connection(string_view name) {
+  constexpr string_view kThose[] = {"connection", "proxy-connection", "keep-alive", "upgrade",
+                                    "te",         "http2-settings"};
+  return std::ranges::any_of(kThose, [&](string_view one) { return same_name(name, one); });
+}
+
 }  // namespace
 
 std::vector<HeaderView> request_headers(const HttpGet& http, const Hop& hop,
@@ -67,6 +79,19 @@ std::string http1_request(const HttpGet& http, const Hop& hop, string_view user_
   }
   out += "Connection: close\r\n\r\n";
   return out;
+}
+
+H2Request http2_request(const HttpGet& http, const Hop& hop, string_view user_agent) {
+  H2Request request;
+  request.headers = {{":authority", hop.own_host.empty() ? hop.authority : hop.own_host},
+                     {":method", "GET"},
+                     {":path", hop.target},
+                     {":scheme", hop.tls ? "https" : "http"}};
+  for (const HeaderView& header : request_headers(http, hop, user_agent)) {
+    if (is_of_connection(header.name)) continue;
+    request.headers.push_back({lower(header.name), std::string(header.value)});
+  }
+  return request;
 }
 
 }  // namespace holdfast::probe

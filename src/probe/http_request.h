@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "probe/h2_exchange.h"
 #include "probe/http_hop.h"
 #include "probe/probe.h"
 
@@ -22,5 +23,8 @@ std::vector<HeaderView> request_headers(const HttpGet& http, const Hop& hop,
 
 // "GET /healthz HTTP/1.1" and so on, names written as Go writes them: "X-Probe-Id".
 std::string http1_request(const HttpGet& http, const Hop& hop, std::string_view user_agent);
+
+// The same in HTTP/2, which has no headers about connections.
+H2Request http2_request(const HttpGet& http, const Hop& hop, std::string_view user_agent);
 
 }  // namespace holdfast::probe

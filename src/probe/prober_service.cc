@@ -4,6 +4,7 @@
 
 #include "probe/connection_service.h"
 #include "probe/deadline_service.h"
+#include "probe/grpc_prober_service.h"
 #include "probe/http_check.h"
 #include "probe/http_prober_service.h"
 
@@ -30,6 +31,9 @@ struct ProberService::Shared {
                          probe.hook ? options.hook_user_agent : options.user_agent};
     if (const auto* http = std::get_if<HttpGet>(&probe.action)) {
       co_return co_await probe_http(connection, probe, *http, ways);
+    }
+    if (const auto* grpc = std::get_if<Grpc>(&probe.action)) {
+      co_return co_await probe_grpc(connection, probe, *grpc, ways);
     }
     co_return co_await probe_tcp(connection, probe, ways);
   }

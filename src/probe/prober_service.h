@@ -41,8 +41,8 @@ class ProberService {
   ProberService(const asio::any_io_executor& loop, ProberOptions options);
   ~ProberService();
 
-  // Never throws for a failing application. Cancelling the awaiting coroutine (terminal) closes the
-  // connection at once; the outcome is then "cancelled".
+  // The probe is there until it ends. Never throws for a failing application. Cancelling the
+  // awaiting coroutine (terminal) closes the connection at once; the outcome is then "cancelled".
   asio::awaitable<Outcome> run(const Probe& probe);
   const ProberStats& stats() const;
 

@@ -103,7 +103,9 @@ asio::awaitable<void> RunningHttpServer::tick(net::HttpSink& sink) {
 }
 
 asio::awaitable<net::HttpResponse> RunningHttpServer::handle(const net::HttpRequest& request) {
-  const std::string path = request.target.segments.empty() ? "" : request.target.segments.front();
+  std::string path = request.target.segments.empty() ? "" : request.target.segments.front();
+  if (!request.raw_target.empty()) path = request.raw_target.substr(1);
+  if (path == "reset") co_return net::HttpResponse{.reset = true};
   if (path == "peer") {
     co_return text(
         fmt::format("{} {} {}", request.peer.source, request.peer.local, request.peer.chain_pem));
@@ -120,6 +122,7 @@ asio::awaitable<net::HttpResponse> RunningHttpServer::handle(const net::HttpRequ
     co_await released_.async_wait(asio::as_tuple(asio::use_awaitable));
     waiting -= 1;
   }
+  if (!request.raw_target.empty()) co_return text(request.raw_target);
   co_return text("hello " + request.method);
 }
 

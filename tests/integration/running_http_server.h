@@ -3,6 +3,7 @@
 //   /          "hello" and the method         /peer    who the peer is
 //   /size      how large the body was         /big     16 MiB
 //   /wait      nothing until released         /stream  "tick\n" for as long as it may
+//   /reset     the connection is reset        all else, with raw_targets: the target
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

@@ -1,0 +1,158 @@
+#include "app/probe_role.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+
+#include "app/log_config.h"
+#include "app/sd_notify.h"
+#include "app/supervisor.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "base/private_file.h"
+#include "base/reason.h"
+#include "net/task_group.h"
+#include "probe/handler_server.h"
+#include "probe/registry_source.h"
+
+namespace holdfast::app {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitBadConfig = 78;
+constexpr std::string_view kEverywhere = "[::]:";
+
+std::optional<std::string> variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+}
+
+Result<probe::Registry> read_registry(const config::ProbeSection& config) {
+  probe::RegistrySources sources{.file_name = config.registry_file,
+                                 .ours = variable(probe::kOurVariable),
+                                 .kumas = variable(probe::kKumasVariable)};
+  if (!sources.file_name.empty()) {
+    Result<std::string> text = read_file(sources.file_name, probe::kMaxRegistryBytes);
+    if (!text.ok()) {
+      return coded(absl::StatusCode::kInvalidArgument, "HF7052",
+                   fmt::format("probe.registry_file: {}", split_reason(text.status()).message));
+    }
+    sources.file_text = *std::move(text);
+  }
+  TRY(probe::ChosenRegistry chosen, probe::choose_registry(sources));
+  for (const std::string& warning : chosen.warnings) {
+    log::warn("list of probes", {{"code", "HF7053"}, {"warning", warning}});
+  }
+  for (size_t i = 0; i < chosen.registry.probes().size(); ++i) {
+    log::info("probe registered", {{"path", chosen.registry.path(i)}, {"from", chosen.from}});
+  }
+  return std::move(chosen.registry);
+}
+
+// A machine without IPv6 cannot listen on [::], and 0.0.0.0 is all that is meant by it there.
+std::string listen_address(const std::string& wanted) {
+  if (!wanted.starts_with(kEverywhere)) return wanted;
+  const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return "0.0.0.0:" + wanted.substr(kEverywhere.size());
+  ::close(socket);
+  return wanted;
+}
+
+Status with_next_step(const Status& failed, const char* flag) {
+  const Reason reason = split_reason(failed);
+  return coded(failed.code(), reason.code,
+               fmt::format("{}; another process of the pod may have this port: give the handler "
+                           "another with {} IP:PORT, and the pod the annotation "
+                           "holdfast.dev/virtual-probes-port with the same port",
+                           reason.message, flag));
+}
+
+Status listen(probe::HandlerServer& handler, const config::ProbeSection& config) {
+  const Result<std::string> address = handler.listen(listen_address(config.listen));
+  if (!address.ok()) return with_next_step(address.status(), "--listen");
+  log::info("probe handler serves", {{"address", *address}, {"probes_go_to", config.address}});
+  if (config.health_listen.empty()) return absl::OkStatus();
+  TRY(const std::string health, handler.listen_for_health(config.health_listen));
+  log::info("probe handler serves health and metrics", {{"address", health}});
+  return absl::OkStatus();
+}
+
+// What is wrong changes nothing, and shows.
+void reload(const ProbeRole& role, probe::HandlerServer& handler) {
+  const Result<config::Loaded> next = role.reload();
+  const Result<probe::Registry> registry =
+      next.ok() ? read_registry(next->config.probe) : Result<probe::Registry>(next.status());
+  if (!registry.ok()) {
+    log::error("the list of probes is wrong; the old one stays",
+               {{"code", "HF7054"}, {"why", std::string(registry.status().message())}});
+    return;
+  }
+  configure_log(next->config.log);
+  handler.use(*registry);
+  log::info("list of probes read again", {{"probes", registry->probes().size()}});
+}
+
+asio::awaitable<void> run_until_told(asio::io_context& loop, const ProbeRole& role,
+                                     probe::HandlerServer& handler) {
+  net::TaskGroup watchdog(loop.get_executor());
+  if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
+  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
+  tell_systemd("READY=1");
+  for (;;) {
+    const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (!error && number == SIGHUP) {
+      reload(role, handler);
+      continue;
+    }
+    if (!error) log::info("stopping", {{"signal", number}});
+    break;
+  }
+  tell_systemd("STOPPING=1");
+  co_await handler.stop();
+  co_await watchdog.join();
+}
+
+int fail(const Status& status, int code) {
+  std::cerr << "holdfastd: " << status.message() << "\n";
+  return code;
+}
+
+}  // namespace
+
+int run_probe(const ProbeRole& role) {
+  const config::ProbeSection& config = role.loaded.config.probe;
+  Result<probe::Registry> registry = read_registry(config);
+  if (!registry.ok()) return fail(registry.status(), kExitBadConfig);
+  const SystemClock clock;
+  asio::io_context loop{1};
+  metrics::Registry metrics({.version = role.version, .max_series = probe::kMaxSeries});
+  probe::ProberService prober(
+      loop.get_executor(),
+      {.address = config.address, .source = config.source, .max_running = config.limits.running});
+  net::HttpServerOptions options = probe::handler_http_options();
+  options.max_connections = config.limits.connections;
+  probe::HandlerServer handler(loop.get_executor(),
+                               {.clock = clock, .metrics = metrics, .prober = prober}, options);
+  handler.use(*std::move(registry));
+  const Status listening = listen(handler, config);
+  asio::co_spawn(loop, listening.ok() ? run_until_told(loop, role, handler) : handler.stop(),
+                 [](const std::exception_ptr& thrown) {
+                   HF_CHECK(thrown == nullptr, "stopping does not throw");
+                 });
+  loop.run();
+  if (!listening.ok()) return fail(listening, kExitFailed);
+  log::info("stopped");
+  return 0;
+}
+
+}  // namespace holdfast::app

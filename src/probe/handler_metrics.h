@@ -1,0 +1,40 @@
+// What the handler counts: answers by probe and outcome, times by kind, refusals by reason. There
+// are as many series as a registry has probes; what callers ask for adds none.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "metrics/metrics.h"
+#include "net/http_message.h"
+#include "probe/registry.h"
+
+namespace holdfast::probe {
+
+// What the registry of metrics must have room for in one family, so that none is dropped.
+inline constexpr size_t kMaxSeries = 4 * kMaxProbes;
+
+class HandlerMetrics {
+ public:
+  explicit HandlerMetrics(metrics::Registry& registry);
+
+  void set_registered(size_t count) { registered_.set(static_cast<double>(count)); }
+  // To a request that got no probe: the handler's own health is one, too.
+  void count_unasked(const net::HttpResponse& answer);
+  // `path` is that of `probe`.
+  void count_outcome(const std::string& path, const Probe& probe, const Outcome& outcome,
+                     Duration took);
+  // The caller went away before its probe ended.
+  void count_cancelled(const std::string& path);
+
+ private:
+  void count(const std::string& path, std::string_view outcome);
+
+  metrics::Gauge registered_;
+  metrics::Family<metrics::Counter>& probes_;
+  metrics::Family<metrics::Counter>& unasked_;
+  metrics::Family<metrics::Histogram>& durations_;
+};
+
+}  // namespace holdfast::probe

@@ -1,0 +1,197 @@
+// TCP probes, and what holds for every probe: cancelling, limits, counts, nothing left behind.
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "probe_app.h"
+#include "probing.h"
+#include "support/eventually.h"
+#include "support/free_ports.h"
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+using probe::Outcome;
+using probe::Probe;
+using testing::StartsWith;
+
+// A listener that takes no connection: its queue is full and what comes is dropped.
+class Blackhole {
+ public:
+  Blackhole() : acceptor_(loop_, {asio::ip::address_v4::loopback(), 0}, false) {
+    acceptor_.listen(0);
+    for (asio::ip::tcp::socket& socket : fill_) {
+      // Started and never waited for.
+      socket.async_connect(acceptor_.local_endpoint(), [](const boost::system::error_code&) {});
+    }
+  }
+  uint16_t port() { return acceptor_.local_endpoint().port(); }
+
+ private:
+  asio::io_context loop_;
+  asio::ip::tcp::acceptor acceptor_;
+  std::array<asio::ip::tcp::socket, 3> fill_{
+      asio::ip::tcp::socket(loop_), asio::ip::tcp::socket(loop_), asio::ip::tcp::socket(loop_)};
+};
+
+size_t open_files() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+// Connections that the kernel keeps after their end, with this port at either side.
+int left_in_kernel(uint16_t port) {
+  std::ifstream table("/proc/net/tcp");
+  const std::string wanted = fmt::format(":{:04X} ", port);
+  int count = 0;
+  for (std::string line; std::getline(table, line);) {
+    count += line.contains(wanted) && line.substr(34, 2) == "06" ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(TcpProber, AnOpenPortIsHealthyAndIsLeftWithAReset) {
+  ProbeApp app(ProbeApp::Reply{});
+  Probing probing;
+
+  const Outcome outcome = probing.run(tcp_probe(app.port()));
+
+  EXPECT_TRUE(outcome.healthy);
+  EXPECT_EQ(outcome.reason, "connected");
+  EXPECT_TRUE(eventually([&] { return app.resets() == 1; }, 5s));
+  EXPECT_TRUE(app.requests().empty()) << "nothing is sent";
+  EXPECT_EQ(left_in_kernel(app.port()), 0);
+}
+
+TEST(TcpProber, Ipv6AndHosts) {
+  ProbeApp app(ProbeApp::Reply{}, true);
+  Probing probing;
+  Probe probe = tcp_probe(app.port());
+
+  EXPECT_FALSE(probing.run(probe).healthy) << "not on 127.0.0.1";
+  probe.host = "::1";
+  EXPECT_TRUE(probing.run(probe).healthy);
+}
+
+TEST(TcpProber, ARefusedPortFailsAtOnce) {
+  Probing probing;
+  std::chrono::milliseconds took{};
+  const Outcome outcome = probing.timed(tcp_probe(free_ports(1)[0]), took);
+
+  EXPECT_FALSE(outcome.healthy);
+  EXPECT_THAT(outcome.reason, StartsWith("HF7001"));
+  EXPECT_LT(took, 500ms);
+}
+
+TEST(TcpProber, APortThatSwallowsEverythingFailsAfterTheTimeout) {
+  Blackhole hole;
+  Probing probing;
+  std::chrono::milliseconds took{};
+  Probe probe = tcp_probe(hole.port());
+  probe.timeout = 1s;
+
+  const Outcome outcome = probing.timed(probe, took);
+
+  EXPECT_FALSE(outcome.healthy);
+  EXPECT_THAT(outcome.reason, StartsWith("HF7002"));
+  EXPECT_GE(took, 950ms);
+  EXPECT_LT(took, 2500ms);
+}
+
+TEST(Prober, CancellingClosesTheConnectionAtOnce) {
+  ProbeApp app(ProbeApp::Reply{.hold = true});
+  Probing probing;
+  Probe probe = http_probe(app.port());
+  probe.timeout = 30s;
+  asio::cancellation_signal signal;
+  std::optional<Outcome> outcome;
+  asio::co_spawn(probing.driver().loop(), probing.prober().run(probe),
+                 asio::bind_cancellation_slot(signal.slot(),
+                                              [&](const std::exception_ptr& thrown, Outcome got) {
+                                                EXPECT_EQ(thrown, nullptr);
+                                                outcome = std::move(got);
+                                              }));
+  ASSERT_TRUE(probing.driver().until([&] { return app.requests().size() == 1; }));
+  EXPECT_EQ(probing.stats().running, 1);
+
+  signal.emit(asio::cancellation_type::terminal);
+
+  ASSERT_TRUE(probing.driver().until([&] { return outcome.has_value(); }, 2s));
+  EXPECT_FALSE(outcome->healthy);
+  EXPECT_THAT(outcome->reason, StartsWith("HF7007"));
+  EXPECT_TRUE(eventually([&] { return app.resets() == 1; }, 2s));
+  EXPECT_EQ(probing.stats().cancelled, 1);
+  EXPECT_EQ(probing.stats().failed, 0);
+  EXPECT_EQ(probing.stats().running, 0);
+}
+
+TEST(Prober, BeyondTheLimitAProbeFailsAtOnceAndSaysSo) {
+  ProbeApp app(ProbeApp::Reply{.hold = true});
+  Probing probing({.max_running = 2});
+  const Probe probe = http_probe(app.port());
+  std::vector<Outcome> outcomes;
+  for (int i = 0; i < 3; ++i) {
+    asio::co_spawn(probing.driver().loop(), probing.prober().run(probe),
+                   [&](const std::exception_ptr&, Outcome got) { outcomes.push_back(got); });
+  }
+
+  ASSERT_TRUE(probing.driver().until([&] { return !outcomes.empty(); }));
+  EXPECT_THAT(outcomes[0].reason, StartsWith("HF7006"));
+  EXPECT_EQ(probing.stats().refused_full, 1);
+  ASSERT_TRUE(probing.driver().until([&] { return outcomes.size() == 3; }));
+  EXPECT_EQ(probing.stats().failed, 2);
+}
+
+TEST(Prober, CountsWhatBecameOfEveryProbe) {
+  ProbeApp good({.bytes = http_answer(200)});
+  ProbeApp bad({.bytes = http_answer(503)});
+  ProbeApp cut({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"});
+  Probing probing;
+  probing.run(http_probe(good.port()));
+  probing.run(http_probe(bad.port()));
+  probing.run(http_probe(cut.port()));
+
+  EXPECT_EQ(probing.stats().started, 3);
+  EXPECT_EQ(probing.stats().healthy, 1);
+  EXPECT_EQ(probing.stats().failed, 1);
+  EXPECT_EQ(probing.stats().errors, 1);
+  EXPECT_EQ(probing.stats().running, 0);
+}
+
+TEST(Prober, AThousandProbesLeaveNothingBehind) {
+  ProbeApp app({.bytes = http_answer(200)});
+  Probing probing;
+  probing.run(http_probe(app.port()));
+  ASSERT_TRUE(eventually([&] { return app.connections() == 1; }, 5s));
+  const size_t before = open_files();
+
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(probing.run(http_probe(app.port())).healthy);
+    ASSERT_TRUE(probing.run(tcp_probe(app.port())).healthy);
+  }
+
+  EXPECT_TRUE(eventually([&] { return open_files() <= before; }, 5s));
+  EXPECT_LE(left_in_kernel(app.port()), 1);
+}
+
+TEST(Prober, EveryConnectionComesFromTheSourceThatIsSet) {
+  ProbeApp app({.bytes = http_answer(200)});
+  Probing probing({.source = "127.0.0.6"});
+
+  EXPECT_TRUE(probing.run(http_probe(app.port())).healthy);
+  EXPECT_TRUE(probing.run(tcp_probe(app.port())).healthy);
+  ASSERT_TRUE(eventually([&] { return app.connections() == 2; }, 5s));
+  EXPECT_THAT(app.peers(), testing::ElementsAre("127.0.0.6", "127.0.0.6"));
+}
+
+}  // namespace
+}  // namespace holdfast::test
