@@ -296,6 +296,23 @@ TEST_F(ServiceCheck, AReloadAddsChangesAndRemovesChecksAndTakesNothingAwayThatWo
   expect_back(one_, "its check taken away");
 }
 
+TEST_F(ServiceCheck, TheProbesOfItsChecksAreBehindOnePortIfItIsAskedFor) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_ports(1).front());
+  fleet_.process("a-1").kill();
+  fleet_.start("a-1", {"--set", "agent.probe_listen=" + address});
+  const std::string path = fmt::format("GET /{}/healthz", one_.port());
+  ASSERT_TRUE(eventually([&] { return HttpClient(address).ask(path).status == 200; }, 20s))
+      << logs();
+
+  one_.fall_ill();
+  EXPECT_EQ(HttpClient(address).ask(path).status, 503) << "asked anew each time";
+  EXPECT_EQ(HttpClient(address).ask(fmt::format("GET /{}/who", one_.port())).status, 404);
+  configure("a-1", one_, fmt::format("{{web: {{tcp: , port: {}}}}}", one_.port()));
+  reload("a-1");
+  EXPECT_EQ(HttpClient(address).ask(path).status, 404);
+  EXPECT_EQ(HttpClient(address).ask(fmt::format("GET /tcp/{}", one_.port())).status, 200);
+}
+
 TEST_F(ServiceCheck, AnAgentThatStartsExposesWhatIsIllOnlyOnceItIsWell) {
   fleet_.process("a-1").kill();
   one_.fall_ill();
