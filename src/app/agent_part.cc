@@ -62,31 +62,34 @@ Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
   TRY(std::unique_ptr<tunnel::AgentService> agent,
       tunnel::AgentService::make(world.loop, world.clock, std::move(made),
                                  identity_of(world.held)));
-  std::unique_ptr<AgentPart> part(new AgentPart(world, std::move(agent), options.seed));
-  TRY_OK(part->use(options.config));
+  std::unique_ptr<AgentPart> part(new AgentPart(world, std::move(agent), options));
+  TRY_OK(part->use(options.config, options.probe));
   part->agent_->set_bootstrap(options.config.proxies);
   return part;
 }
 
 AgentPart::AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent,
-                     uint64_t seed)
+                     const AgentPartOptions& options)
     : registry_(world.registry),
       changed_(world.changed),
       view_(world.published),
       node_(identity::to_string(world.held.who)),
       zone_(world.held.who.zone),
-      checks_(world.loop, world.clock, seed),
+      checks_(world.loop, world.clock, options.seed),
+      probe_listen_(options.config.probe_listen),
+      probes_(world, options.probe),
       agent_(std::move(agent)) {
   agent_->on_change(world.changed);
   checks_.on_change([this] { tell_health(); });
   agent_->set_services([this](const std::string& name) { return find_service(view_, name); });
 }
 
-Status AgentPart::use(const config::AgentSection& config) {
+Status AgentPart::use(const config::AgentSection& config, const config::ProbeSection& probe) {
   TRY(tunnel::TargetTable targets, tunnel::TargetTable::parse(config.services));
   TRY(const std::vector<probe::CheckSpec> specs, check_specs(config.checks, targets));
   v1::Exposed exposed = exposed_of(targets, config);
   TRY_OK(tunnel::fitting(exposed).status());
+  if (!probe_listen_.empty()) TRY_OK(probes_.use(probe, specs));
   checks_.set(specs, targets);
   checks_.judge(exposed);
   TRY_OK(agent_->set_exposed(exposed));
@@ -110,6 +113,7 @@ void AgentPart::start() {
 }
 
 asio::awaitable<void> AgentPart::stop() {
+  co_await probes_.stop();
   if (!started_) co_return;
   co_await checks_.stop();
   co_await agent_->stop();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/agent_checks.h"
+#include "app/agent_probes.h"
 #include "app/cache_reads.h"
 #include "app/node_part.h"
 #include "tunnel/agent_service.h"
@@ -16,6 +17,7 @@ namespace holdfast::app {
 
 struct AgentPartOptions {
   config::AgentSection config{};
+  config::ProbeSection probe{};  // of the handler inside it
   std::string version{};
   uint64_t seed = 1;
 };
@@ -26,13 +28,15 @@ class AgentPart final : public NodePart {
   static Result<std::unique_ptr<NodePart>> make(const PartWorld& world,
                                                 const AgentPartOptions& options);
 
-  Result<std::vector<std::string>> listen() override { return std::vector<std::string>(); }
+  Result<std::vector<std::string>> listen() override { return probes_.listen(probe_listen_); }
   void start() override;
   asio::awaitable<void> stop() override;
   void hurry() override;
 
   void set_identity(const node::HeldIdentity& held) override;
-  Status set_config(const config::Config& config) override { return use(config.agent); }
+  Status set_config(const config::Config& config) override {
+    return use(config.agent, config.probe);
+  }
   void follow_cache() override;
 
   void describe(v1::Resource& entry) const override;
@@ -43,9 +47,10 @@ class AgentPart final : public NodePart {
   void update_metrics() override;
 
  private:
-  AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent, uint64_t seed);
+  AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentService> agent,
+            const AgentPartOptions& options);
   // Services, their checks, labels, and how long it takes to stop.
-  Status use(const config::AgentSection& config);
+  Status use(const config::AgentSection& config, const config::ProbeSection& probe);
   // What the checks say now goes to the proxies and the controllers.
   void tell_health();
   void count_dials();
@@ -62,6 +67,8 @@ class AgentPart final : public NodePart {
   CacheMark settings_mark_;
   bool started_ = false;
   AgentChecks checks_;
+  std::string probe_listen_;
+  AgentProbes probes_;
   std::unique_ptr<tunnel::AgentService> agent_;
 };
 

@@ -66,6 +66,7 @@ std::function<Result<std::unique_ptr<NodePart>>(const PartWorld&)> part_maker(
     };
   }
   return [options = AgentPartOptions{.config = config.agent,
+                                     .probe = config.probe,
                                      .version = role.version,
                                      .seed = random_seed()}](const PartWorld& world) {
     return AgentPart::make(world, options);

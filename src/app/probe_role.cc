@@ -13,19 +13,17 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <iostream>
 
 #include "app/log_config.h"
+#include "app/probe_registry.h"
 #include "app/sd_notify.h"
 #include "app/supervisor.h"
 #include "base/check.h"
 #include "base/log.h"
-#include "base/private_file.h"
 #include "base/reason.h"
 #include "net/task_group.h"
 #include "probe/handler_server.h"
-#include "probe/registry_source.h"
 
 namespace holdfast::app {
 namespace {
@@ -34,24 +32,9 @@ constexpr int kExitFailed = 1;
 constexpr int kExitBadConfig = 78;
 constexpr std::string_view kEverywhere = "[::]:";
 
-std::optional<std::string> variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::nullopt : std::optional<std::string>(text);
-}
-
-Result<probe::Registry> read_registry(const config::ProbeSection& config) {
-  probe::RegistrySources sources{.file_name = config.registry_file,
-                                 .ours = variable(probe::kOurVariable),
-                                 .kumas = variable(probe::kKumasVariable)};
-  if (!sources.file_name.empty()) {
-    Result<std::string> text = read_file(sources.file_name, probe::kMaxRegistryBytes);
-    if (!text.ok()) {
-      return coded(absl::StatusCode::kInvalidArgument, "HF7052",
-                   fmt::format("probe.registry_file: {}", split_reason(text.status()).message));
-    }
-    sources.file_text = *std::move(text);
-  }
-  TRY(probe::ChosenRegistry chosen, probe::choose_registry(sources));
+// With what is to be said of it.
+Result<probe::Registry> list_probes(const config::ProbeSection& config) {
+  TRY(probe::ChosenRegistry chosen, read_registry(config));
   for (const std::string& warning : chosen.warnings) {
     log::warn("list of probes", {{"code", "HF7053"}, {"warning", warning}});
   }
@@ -108,7 +91,7 @@ Status listen(probe::HandlerServer& handler, const config::ProbeSection& config)
 void reload(const ProbeRole& role, probe::HandlerServer& handler) {
   const Result<config::Loaded> next = role.reload();
   const Result<probe::Registry> registry =
-      next.ok() ? read_registry(next->config.probe) : Result<probe::Registry>(next.status());
+      next.ok() ? list_probes(next->config.probe) : Result<probe::Registry>(next.status());
   if (!registry.ok()) {
     log::error("the list of probes is wrong; the old one stays",
                {{"code", "HF7054"}, {"why", std::string(registry.status().message())}});
@@ -148,7 +131,7 @@ int fail(const Status& status, int code) {
 
 int run_probe(const ProbeRole& role) {
   const config::ProbeSection& config = role.loaded.config.probe;
-  Result<probe::Registry> registry = read_registry(config);
+  Result<probe::Registry> registry = list_probes(config);
   if (!registry.ok()) return fail(registry.status(), kExitBadConfig);
   const SystemClock clock;
   asio::io_context loop{1};

@@ -169,6 +169,16 @@ TEST(CheckConfig, ATimeoutBeyondThePeriodIsDoubted) {
               HasSubstr("the timeout 6s of web is longer than its period 5s"));
 }
 
+TEST(CheckConfig, TheHandlerInsideTheAgentHasAPortOfItsOwn) {
+  Sources sources = from_file("");
+  EXPECT_EQ(load(sources)->config.agent.probe_listen, "") << "there is none unless it is asked for";
+  sources.file_text =
+      "agent: {probe_listen: 0.0.0.0:9000}\nnode: {health_listen: 127.0.0.1:9000}\n";
+
+  EXPECT_THAT(problems_text(check(sources).problems, sources.file_text),
+              HasSubstr("node.health_listen 127.0.0.1:9000 is also taken by agent.probe_listen"));
+}
+
 TEST(CheckConfig, ChecksAreLive) {
   const auto before = load(from_file("{web: tcp}"));
   const auto after = load(from_file("{web: http}"));

@@ -127,6 +127,7 @@ struct AgentSection {
   CheckConfigs checks;                // by SERVICE[/PORT]
   std::vector<std::string> labels;    // KEY=VALUE
   std::vector<std::string> proxies;   // tunnel addresses to begin with
+  std::string probe_listen;           // of a probe handler inside it; empty: none
   Duration stop_timeout{0};
   AgentLimits limits;
 };

@@ -70,6 +70,13 @@ inline constexpr auto kNodeKeys = std::to_array<Key>({
      .rule = resource::wrong_address,
      .may_be_empty = true,
      .roles = kForAgent},
+    {.path = "agent.probe_listen",
+     .doc = "Address of a probe handler inside the agent, for the probes that probe.registry_file "
+            "or the environment lists, or else those of agent.checks; \"\" turns it off.",
+     .assign = into<&Config::agent, &AgentSection::probe_listen>,
+     .rule = wrong_listen_address,
+     .may_be_empty = true,
+     .roles = kForAgent},
     {.path = "agent.stop_timeout",
      .type = Type::Time,
      .fallback = "10s",

@@ -88,6 +88,9 @@ class Relations {
     unique_before_equals(agent.services, "agent.services");
     unique_before_equals(agent.labels, "agent.labels");
     for (const auto& [name, check] : agent.checks) check_check(name, check);
+    std::vector<std::pair<string_view, string_view>> taken;  // address, key
+    claim(taken, agent.probe_listen, "agent.probe_listen");
+    claim(taken, loaded_.config.node.health_listen, "node.health_listen");
   }
 
   void check_check(const std::string& name, const CheckConfig& check) {

@@ -1,7 +1,6 @@
 // Applications that fall ill, freeze, die and come back behind real agents, proxies and a
 // controller: how long it takes until nobody is sent to them, that nobody is from then on, and what
-// people see of it. Each agent has one tunnel, so that every client reaches one application by a
-// tunnel of its proxy and the other by a peer.
+// people see of it. How peers are told is in tests/integration/tunnel_peers_test.cc.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,10 +32,6 @@ constexpr const char* kCluster = R"(
 kind: service
 metadata: {name: web}
 spec: {ports: [{port: 80, protocol: http}]}
----
-kind: networking_config
-metadata: {name: default}
-spec: {agent_connection_count: 1}
 )";
 // Out after three failures: the last 400 ms after the first, and each within its timeout. Twice
 // that and more is for a machine that has other things to do.
@@ -53,6 +48,12 @@ Reply ask(uint16_t port, std::string_view path = "/who") {
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(client.socket(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   return client.ask(fmt::format("GET {}", path));
+}
+
+bool listens(const std::string& address) {
+  return run_program({"curl", "-s", "-m", "2", "-o", "/dev/null", "http://" + address + "/livez"},
+                     5s)
+             .exit_code == 0;
 }
 
 class App {
@@ -134,6 +135,16 @@ class ServiceCheck : public testing::Test {
   std::string metrics(const std::string& agent) const {
     return HttpClient(health_.at(agent)).ask("GET /metrics").body;
   }
+  size_t times_found_ill(const std::string& agent) const {
+    const std::string log = fleet_.log(agent);
+    size_t times = 0;
+    for (size_t at = 0; (at = log.find("HF2150", at)) != std::string::npos; ++at) ++times;
+    return times;
+  }
+  // The agent's counters are brought up to date every second.
+  bool counts(const std::string& agent, const std::string& line) const {
+    return eventually([&] { return metrics(agent).contains(line); }, 10s);
+  }
   // From the fault until both proxies send every client to the other application, and have done so
   // ten times each; prints it.
   void expect_out(const App& app, const App& other, std::string_view what) {
@@ -196,12 +207,13 @@ TEST_F(ServiceCheck, WhoFallsIllFreezesOrDiesGetsNobodyUntilItIsBack) {
 
   one_.process().kill();
   expect_out(one_, two_, "dead");
+  // Refusals are passed over before the check knows.
+  EXPECT_TRUE(eventually([&] { return times_found_ill("a-1") == 3; }, kOutWithin)) << logs();
   expect_untouched(one_, two_);
   one_.start();
   expect_back(one_, "dead");
 
-  EXPECT_THAT(metrics("a-1"),
-              ContainsRegex("holdfast_agent_check_turns_total.check=\"web\". [7-9]"));
+  EXPECT_TRUE(counts("a-1", "holdfast_agent_check_turns_total{check=\"web\"} 7")) << metrics("a-1");
 }
 
 TEST_F(ServiceCheck, WithoutAnyControllerItIsTheSame) {
@@ -244,20 +256,22 @@ TEST_F(ServiceCheck, WhenItIsHealthyNowhereClientsAreRefusedAndPeopleSeeWhy) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(refused("p-1") && refused("p-2"));
   EXPECT_EQ(one_.served() + two_.served(), served);
   EXPECT_THAT(ask(door("p-1")).body, Not(HasSubstr("500"))) << "strangers are not told why";
+  // An agent announces at most once a second.
   EXPECT_TRUE(eventually(
       [&] {
-        return fleet_.cli({"get", "agents", "-o", "wide"}).output.contains("web(unhealthy: ");
+        const std::string text = fleet_.cli({"get", "agents", "-o", "wide"}).output;
+        return text.find("HTTP 500)") != text.rfind("HTTP 500)");
       },
       10s));
   EXPECT_THAT(fleet_.cli({"get", "agents"}).output, ContainsRegex("a-1 .*web.unhealthy."));
   EXPECT_THAT(fleet_.cli({"describe", "service", "web"}).output,
-              ContainsRegex("a-2 .*not healthy: .*500"));
+              ContainsRegex("a-2 [^\n]*not healthy: [^\n]*500"));
   EXPECT_THAT(fleet_.cli({"describe", "agent", "a-1"}).output,
               AllOf(HasSubstr("0 of 1 healthy"), ContainsRegex("web +not healthy: .*500")));
   EXPECT_THAT(fleet_.cli({"check", "--only", "reach"}).output,
               AllOf(HasSubstr("HF1045"), HasSubstr("HF1046"), HasSubstr("web on a-1: ")));
   EXPECT_TRUE(eventually([&] { return readiness("a-1").contains("HF2150"); }, 10s));
-  EXPECT_THAT(metrics("a-1"), HasSubstr("holdfast_agent_check_healthy{check=\"web\"} 0"));
+  EXPECT_TRUE(counts("a-1", "holdfast_agent_check_healthy{check=\"web\"} 0"));
 
   two_.recover();
   EXPECT_TRUE(eventually([&] { return ask(door("p-1")).body == "two"; }, kBackWithin)) << logs();
@@ -296,12 +310,30 @@ TEST_F(ServiceCheck, AReloadAddsChangesAndRemovesChecksAndTakesNothingAwayThatWo
   expect_back(one_, "its check taken away");
 }
 
+TEST_F(ServiceCheck, TheProbesOfItsChecksAreBehindOnePortIfItIsAskedFor) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_ports(1).front());
+  fleet_.process("a-1").kill();
+  fleet_.start("a-1", {"--set", "agent.probe_listen=" + address});
+  const std::string path = fmt::format("GET /{}/healthz", one_.port());
+  ASSERT_TRUE(eventually([&] { return HttpClient(address).ask(path).status == 200; }, 20s))
+      << logs();
+
+  one_.fall_ill();
+  EXPECT_EQ(HttpClient(address).ask(path).status, 503) << "asked anew each time";
+  EXPECT_EQ(HttpClient(address).ask(fmt::format("GET /{}/who", one_.port())).status, 404);
+  configure("a-1", one_, fmt::format("{{web: {{tcp: , port: {}}}}}", one_.port()));
+  reload("a-1");
+  EXPECT_EQ(HttpClient(address).ask(path).status, 404);
+  EXPECT_EQ(HttpClient(address).ask(fmt::format("GET /tcp/{}", one_.port())).status, 200);
+}
+
 TEST_F(ServiceCheck, AnAgentThatStartsExposesWhatIsIllOnlyOnceItIsWell) {
   fleet_.process("a-1").kill();
   one_.fall_ill();
   fleet_.start("a-1");
+  ASSERT_TRUE(eventually([&] { return listens(health_["a-1"]); }, 20s)) << logs();
   ASSERT_TRUE(eventually([&] { return readiness("a-1").contains("HF2150"); }, 20s)) << logs();
-  ASSERT_TRUE(eventually([&] { return metrics("a-1").contains("holdfast_agent_tunnels 1"); }, 20s));
+  ASSERT_TRUE(eventually([&] { return metrics("a-1").contains("holdfast_agent_tunnels 2"); }, 20s));
 
   expect_untouched(one_, two_);
   one_.recover();
