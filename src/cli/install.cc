@@ -69,7 +69,7 @@ Result<inject::ClusterOptions> prepare(const InstallOptions& options) {
   TRY_OK(check_sources(options));
   const bool make = options.ca_file.empty();
   // Names first: what is wrong with them would only show as a certificate that cannot be made.
-  if (make) manifests.ca = "to be made";
+  manifests.ca = "to come";
   TRY_OK(inject::check_options(manifests));
   TRY_OK(make ? make_certificate(options.days, manifests) : read_certificate(options, manifests));
   TRY_OK(inject::check_options(manifests));
