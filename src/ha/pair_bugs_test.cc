@@ -1,5 +1,7 @@
 // The simulation finds what it is there to find: with each of these mistakes some of the first
 // seeds fails. A mistake that is not found means that the simulation is blind.
+#include "ha/pair_bugs.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
