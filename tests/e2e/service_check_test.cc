@@ -315,6 +315,7 @@ TEST_F(ServiceCheck, TheProbesOfItsChecksAreBehindOnePortIfItIsAskedFor) {
   fleet_.process("a-1").kill();
   fleet_.start("a-1", {"--set", "agent.probe_listen=" + address});
   const std::string path = fmt::format("GET /{}/healthz", one_.port());
+  ASSERT_TRUE(eventually([&] { return listens(address); }, 20s)) << logs();
   ASSERT_TRUE(eventually([&] { return HttpClient(address).ask(path).status == 200; }, 20s))
       << logs();
 
