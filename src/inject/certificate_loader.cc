@@ -14,8 +14,8 @@ CertificateLoader::CertificateLoader(CertificateFiles paths, Use use)
 
 Result<CertificateFiles> CertificateLoader::read() const {
   CertificateFiles texts;
-  TRY(texts.certificate, read_small_file(paths_.certificate));
-  TRY(texts.key, read_small_file(paths_.key));
+  TRY(texts.certificate, read_file(paths_.certificate, kMaxPrivateFileBytes));
+  TRY(texts.key, read_file(paths_.key, kMaxPrivateFileBytes));
   return texts;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -64,6 +65,18 @@ TEST_F(Loaded, AHalfWrittenPairKeepsTheOldOneAndShows) {
   write("two", "two");
   EXPECT_EQ(loader.look(), Looked::Used);
   EXPECT_TRUE(loader.problem().ok());
+}
+
+TEST_F(Loaded, APipeInPlaceOfAFileIsNotWaitedFor) {
+  write("one", "one");
+  loader.look();
+  std::filesystem::remove(folder.file("tls.crt"));
+  ASSERT_EQ(::mkfifo(folder.file("tls.crt").c_str(), 0600), 0);
+
+  EXPECT_EQ(loader.look(), Looked::Refused);
+
+  EXPECT_THAT(std::string(loader.problem().message()), HasSubstr("is not a file"));
+  EXPECT_EQ(used, "one");
 }
 
 TEST_F(Loaded, EveryOtherWrongPairIsSaidOnce) {

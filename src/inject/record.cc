@@ -12,11 +12,6 @@ namespace {
 
 using std::string_view;
 
-Status wrong_record() {
-  return coded(absl::StatusCode::kInvalidArgument, "HF7105",
-               fmt::format("the annotation {} is not what the injector writes", kRecordAnnotation));
-}
-
 bool take_object(const json::object& fields, string_view name, json::object& into) {
   const json::value* value = find(fields, name);
   if (value == nullptr) return true;
@@ -58,6 +53,11 @@ void put_unless_empty(json::object& into, string_view name, const json::object& 
 }
 
 }  // namespace
+
+Status wrong_record() {
+  return coded(absl::StatusCode::kInvalidArgument, "HF7105",
+               fmt::format("the annotation {} is not what the injector writes", kRecordAnnotation));
+}
 
 Result<Record> read_record(const json::object& pod) {
   Record record;

@@ -28,6 +28,8 @@ struct Record {
   std::string sidecar{};             // the list that got a sidecar; empty: none was added
 };
 
+Status wrong_record();  // HF7105
+
 // Of the pod; not present if it has none. HF7105: an annotation that is not from here.
 Result<Record> read_record(const json::object& pod);
 std::string to_text(const Record& record);

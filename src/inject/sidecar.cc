@@ -126,7 +126,27 @@ void move_health_probes(json::object& container, uint16_t from, uint16_t to) {
   }
 }
 
+const json::object* find_named(const json::array& list, string_view name) {
+  for (const json::value& item : list) {
+    const json::object* object = item.if_object();
+    if (object != nullptr && find_text(*object, "name") == name) return object;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+// Whoever may annotate a pod could have other containers taken away otherwise.
+Status check_sidecar(const json::object& spec, const Record& record) {
+  if (record.sidecar.empty()) return absl::OkStatus();
+  if (record.sidecar != "initContainers" && record.sidecar != "containers") return wrong_record();
+  const json::array* list = find_array(spec, record.sidecar);
+  const json::object* container = list == nullptr ? nullptr : find_named(*list, record.name);
+  if (container == nullptr) return absl::OkStatus();  // taken away since
+  const json::array* env = find_array(*container, "env");
+  const bool ours = env != nullptr && find_named(*env, kProbesVariable) != nullptr;
+  return ours ? absl::OkStatus() : wrong_record();
+}
 
 void put_sidecar(json::object& spec, const SidecarWish& given, const Record& old, Record& record) {
   SidecarWish wish = given;

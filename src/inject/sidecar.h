@@ -17,6 +17,9 @@ struct SidecarWish {
   bool native = false;   // it must run before the other containers start
 };
 
+// HF7105: the record calls a container ours that does not run the handler.
+Status check_sidecar(const json::object& spec, const Record& record);
+
 // Notes in `record` what undoing it needs.
 void put_sidecar(json::object& spec, const SidecarWish& wish, const Record& old, Record& record);
 

@@ -37,6 +37,7 @@ class Finder {
       const std::string called = find_text(*container, "name");
       if (called == sidecar_ && !called.empty()) {
         mark_early(init ? first : 0);
+        beside_ = !init;
       } else if (!init || find_text(*container, "restartPolicy") == "Always") {
         add_container(*container, called, init);
       }
@@ -44,7 +45,10 @@ class Finder {
     return absl::OkStatus();
   }
 
-  std::vector<Slot> take() { return std::move(slots_); }
+  std::vector<Slot> take() {
+    for (Slot& slot : slots_) slot.early = slot.early || (beside_ && slot.hook);
+    return std::move(slots_);
+  }
 
  private:
   static Status wrong(string_view what) {
@@ -118,6 +122,8 @@ class Finder {
   std::vector<std::string>& warnings_;
   std::vector<Slot> slots_;
   std::set<std::string, std::less<>> names_;
+  // The handler is an ordinary container: it starts with the others and is told to stop with them.
+  bool beside_ = false;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Slot {
   bool hook = false;
   bool ours = false;    // it points at the handler already
   bool native = false;  // in an init container that goes on running
-  bool early = false;   // in one that starts before the handler
+  bool early = false;   // asked when the handler is not there yet, or not any more
 };
 
 // Every slot with a network action, in the order of the pod; the sidecar has none. HF7104: what

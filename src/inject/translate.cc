@@ -59,7 +59,7 @@ class PodTranslation {
       : pod_(pod), spec_(*find_object(pod, "spec")), options_(options), warnings_(warnings) {}
 
   Status translate() {
-    TRY(old_, read_record(pod_));
+    TRY_OK(read_old());
     TRY(settings_, read_settings(pod_, old_, options_));
     if (settings_.gateway) return absl::OkStatus();
     if (!settings_.enabled) return exclude_real_ports();
@@ -76,7 +76,7 @@ class PodTranslation {
   }
 
   Status undo() {
-    TRY(old_, read_record(pod_));
+    TRY_OK(read_old());
     if (!old_.present) return absl::OkStatus();
     std::vector<std::string> ignored;
     TRY(const std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), ignored));
@@ -93,6 +93,11 @@ class PodTranslation {
     Slot slot;
     std::string path;
   };
+
+  Status read_old() {
+    TRY(old_, read_record(pod_));
+    return check_sidecar(spec_, old_);
+  }
 
   // The one it has, whatever the options say now.
   std::string sidecar_name() const { return old_.name.empty() ? options_.sidecar : old_.name; }
@@ -140,7 +145,9 @@ class PodTranslation {
   Status plan(std::vector<Slot>& slots) {
     for (Slot& slot : slots) {
       if (slot.early) {
-        leave(slot, absl::FailedPreconditionError("it is started before the handler"));
+        leave(slot, absl::FailedPreconditionError(
+                        slot.hook ? "the handler may not be there when it is called"
+                                  : "it is started before the handler"));
         continue;
       }
       std::vector<std::string> unknown;
@@ -197,12 +204,14 @@ class PodTranslation {
     return absl::OkStatus();
   }
 
-  // A pod that is to end does not end before its ordinary containers have, and an init container
-  // that is probed needs the handler before them.
+  // A pod that is to end does not end before its ordinary containers have; an init container that
+  // is probed needs the handler before them; and hooks are called before the next container starts
+  // and while all ordinary ones are told to stop.
   bool needs_native() const {
     const std::string policy = find_text(spec_, "restartPolicy");
     return policy == "Never" || policy == "OnFailure" ||
-           std::ranges::any_of(planned_, [](const Planned& one) { return one.slot.native; });
+           std::ranges::any_of(planned_,
+                               [](const Planned& one) { return one.slot.native || one.slot.hook; });
   }
 
   void rewrite() {

@@ -197,6 +197,44 @@ TEST(Translate, AForeignRecordIsRefused) {
   }
 }
 
+TEST(Translate, ARecordThatCallsAnApplicationTheSidecarIsRefused) {
+  for (const char* list : {"containers", "initContainers", "volumes"}) {
+    json::value pod = web_pod();
+    pod.at("spec").as_object()["initContainers"] = parse(R"([{"name":"web"}])");
+    pod.at("metadata").as_object()["annotations"] =
+        json::object{{"holdfast.dev/original-probes",
+                      json::serialize(json::object{{"name", "web"}, {"sidecar", list}})}};
+    EXPECT_EQ(code_of(translate(pod, {}).status()), "HF7105") << list;
+    EXPECT_EQ(code_of(undo(pod, {}).status()), "HF7105") << list;
+  }
+}
+
+TEST(Translate, WithHooksTheHandlerStartsFirstAndStopsLast) {
+  json::value pod = web_pod();
+  pod.at("spec").at("containers").at(0).as_object()["lifecycle"] =
+      parse(R"({"preStop":{"httpGet":{"path":"/drain","port":8080}}})");
+
+  const Translation done = translated(pod);
+
+  EXPECT_EQ(at(done.document, "/spec/initContainers/0/name"), "holdfast-sidecar");
+  EXPECT_EQ(at(done.document, "/spec/initContainers/0/restartPolicy"), "Always");
+  EXPECT_EQ(at(done.document, "/spec/containers/0/lifecycle/preStop/httpGet/path"),
+            "/hook/8080/drain");
+  EXPECT_THAT(translated(done.document).patch, IsEmpty());
+}
+
+TEST(Translate, AHookIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryContainer) {
+  json::value pod = web_pod();
+  pod.at("spec").at("containers").as_array().push_back(parse(R"({"name":"holdfast-sidecar"})"));
+  const json::value hooks = parse(R"({"preStop":{"httpGet":{"path":"/drain","port":8080}}})");
+  pod.at("spec").at("containers").at(0).as_object()["lifecycle"] = hooks;
+
+  const Translation done = translated(pod);
+
+  EXPECT_THAT(done.warnings, ElementsAre(HasSubstr("may not be there when it is called")));
+  EXPECT_EQ(at(done.document, "/spec/containers/0/lifecycle"), hooks);
+}
+
 TEST(Translate, OriginalsThatFitNoAnnotationAreRefused) {
   json::value pod = web_pod();
   json::object& http =

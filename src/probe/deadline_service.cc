@@ -11,7 +11,8 @@ namespace holdfast::probe {
 struct Deadlines::State : std::enable_shared_from_this<Deadlines::State> {
   explicit State(const asio::any_io_executor& loop) : timer(loop) {}
 
-  // Armed for the first deadline or an earlier time: an entry that goes does not disarm it.
+  // Armed for the first deadline or an earlier time: an entry that goes disarms it only if it was
+  // the last, so that nothing keeps the loop from ending.
   void arm() {
     if (waiting.empty() || (armed && *armed <= waiting.begin()->first)) return;
     armed = waiting.begin()->first;
@@ -20,6 +21,11 @@ struct Deadlines::State : std::enable_shared_from_this<Deadlines::State> {
       const auto state = weak.lock();
       if (!error && state != nullptr) state->on_timer();
     });
+  }
+  void disarm() {
+    if (!waiting.empty() || !armed) return;
+    armed.reset();
+    timer.cancel();
   }
   void on_timer() {
     armed.reset();
@@ -48,6 +54,7 @@ void Deadlines::add(SteadyTime deadline, Expiring& expiring) {
 
 void Deadlines::remove(SteadyTime deadline, Expiring& expiring) {
   state_->waiting.erase({deadline, &expiring});
+  state_->disarm();
 }
 
 }  // namespace holdfast::probe

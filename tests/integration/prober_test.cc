@@ -107,6 +107,17 @@ TEST(TcpProber, APortThatSwallowsEverythingFailsAfterTheTimeout) {
   EXPECT_LT(took, 2500ms);
 }
 
+TEST(Prober, NothingStaysOnTheLoopWhenAProbeIsOver) {
+  ProbeApp app(ProbeApp::Reply{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  Probing probing;
+  Probe hook{.action = probe::HttpGet{}, .port = app.port(), .hook = true};
+
+  ASSERT_TRUE(probing.run(hook).healthy);
+
+  // A daemon that stops waits for its loop to have nothing left.
+  EXPECT_TRUE(probing.ends_within(5s));
+}
+
 TEST(Prober, CancellingClosesTheConnectionAtOnce) {
   ProbeApp app(ProbeApp::Reply{.hold = true});
   Probing probing;

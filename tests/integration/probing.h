@@ -24,6 +24,12 @@ class Probing {
                                                                  start);
     return outcome;
   }
+  // Whether the loop runs out of work by then.
+  bool ends_within(std::chrono::steady_clock::duration limit) {
+    driver_.loop().restart();
+    driver_.loop().run_for(limit);
+    return driver_.loop().stopped();
+  }
   LoopDriver& driver() { return driver_; }
   probe::ProberService& prober() { return prober_; }
   const probe::ProberStats& stats() const { return prober_.stats(); }
