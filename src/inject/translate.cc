@@ -65,6 +65,11 @@ class PodTranslation {
     if (!settings_.enabled) return exclude_real_ports();
     TRY(std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), warnings_));
     if (is_on_host(slots)) return absl::OkStatus();
+    if (must_move(slots)) {
+      warnings_.clear();
+      TRY_OK(undo());
+      return translate();  // of what the user wrote
+    }
     TRY_OK(plan(slots));
     if (planned_.empty()) return undo();
     TRY_OK(check_container_ports());
@@ -101,6 +106,11 @@ class PodTranslation {
 
   // The one it has, whatever the options say now.
   std::string sidecar_name() const { return old_.name.empty() ? options_.sidecar : old_.name; }
+
+  // A hook came to a pod whose handler we made an ordinary container.
+  bool must_move(const std::vector<Slot>& slots) const {
+    return old_.sidecar == "containers" && std::ranges::any_of(slots, &Slot::hook);
+  }
 
   // The probes of a pod in the node's network are not redirected, and its port would be the node's.
   bool is_on_host(const std::vector<Slot>& slots) {

@@ -223,6 +223,18 @@ TEST(Translate, WithHooksTheHandlerStartsFirstAndStopsLast) {
   EXPECT_THAT(translated(done.document).patch, IsEmpty());
 }
 
+TEST(Translate, AHookThatCameLaterMovesTheHandler) {
+  json::value pod = translated(web_pod()).document;
+  pod.at("spec").at("containers").at(0).as_object()["lifecycle"] =
+      parse(R"({"preStop":{"httpGet":{"path":"/drain","port":8080}}})");
+
+  const Translation done = translated(pod);
+
+  EXPECT_EQ(at(done.document, "/spec/containers").as_array().size(), 1u);
+  EXPECT_EQ(at(done.document, "/spec/initContainers/0/name"), "holdfast-sidecar");
+  EXPECT_THAT(translated(done.document).patch, IsEmpty());
+}
+
 TEST(Translate, AHookIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryContainer) {
   json::value pod = web_pod();
   pod.at("spec").at("containers").as_array().push_back(parse(R"({"name":"holdfast-sidecar"})"));
