@@ -56,7 +56,7 @@ class PodTranslation {
  public:
   PodTranslation(json::object& pod, const InjectOptions& options,
                  std::vector<std::string>& warnings)
-      : pod_(pod), spec_(*find_object(pod, "spec")), options_(options), warnings_(warnings) {}
+      : pod_(pod), options_(options), warnings_(warnings) {}
 
   Status translate() {
     TRY_OK(read_old());
@@ -88,7 +88,7 @@ class PodTranslation {
     for (const Slot& slot : slots) {
       if (slot.ours) restore_slot(slot);
     }
-    restore_sidecar(spec_, sidecar_name(), old_);
+    restore_sidecar(spec(), sidecar_name(), old_);
     restore_annotations(pod_, old_);
     return absl::OkStatus();
   }
@@ -101,8 +101,11 @@ class PodTranslation {
 
   Status read_old() {
     TRY(old_, read_record(pod_));
-    return check_sidecar(spec_, old_);
+    return check_sidecar(spec(), old_);
   }
+
+  // Looked up each time: it moves when members of the pod are taken away.
+  json::object& spec() const { return *find_object(pod_, "spec"); }
 
   // The one it has, whatever the options say now.
   std::string sidecar_name() const { return old_.name.empty() ? options_.sidecar : old_.name; }
@@ -114,7 +117,7 @@ class PodTranslation {
 
   // The probes of a pod in the node's network are not redirected, and its port would be the node's.
   bool is_on_host(const std::vector<Slot>& slots) {
-    const json::value* host = find(spec_, "hostNetwork");
+    const json::value* host = find(spec(), "hostNetwork");
     const bool on_host = host != nullptr && host->is_bool() && host->get_bool();
     if (on_host && !slots.empty()) {
       warnings_.emplace_back("The pod is in the network of its node, so its probes stay.");
@@ -190,7 +193,7 @@ class PodTranslation {
 
   Status check_container_ports() const {
     for (const string_view list : {"initContainers", "containers"}) {
-      const json::array* containers = find_array(spec_, list);
+      const json::array* containers = find_array(spec(), list);
       if (containers == nullptr) continue;
       for (const json::value& item : *containers) TRY_OK(check_ports(item.get_object()));
     }
@@ -218,7 +221,7 @@ class PodTranslation {
   // is probed needs the handler before them; and hooks are called before the next container starts
   // and while all ordinary ones are told to stop.
   bool needs_native() const {
-    const std::string policy = find_text(spec_, "restartPolicy");
+    const std::string policy = find_text(spec(), "restartPolicy");
     return policy == "Never" || policy == "OnFailure" ||
            std::ranges::any_of(planned_,
                                [](const Planned& one) { return one.slot.native || one.slot.hook; });
@@ -234,7 +237,7 @@ class PodTranslation {
       slots.get_object()[key(one.slot.name)] = one.slot.original;
       rewrite_slot(one.slot, one.path, settings_.port);
     }
-    put_sidecar(spec_,
+    put_sidecar(spec(),
                 {.name = sidecar_name(),
                  .image = options_.image.empty() ? kDefaultImage : options_.image,
                  .port = settings_.port,
@@ -244,7 +247,6 @@ class PodTranslation {
   }
 
   json::object& pod_;
-  json::object& spec_;
   const InjectOptions& options_;
   std::vector<std::string>& warnings_;
   Record old_;
