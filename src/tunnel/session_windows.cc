@@ -12,6 +12,10 @@ using namespace std::chrono_literals;
 // A window within two round trips: the peer stood still for want of it. If it took longer, a larger
 // one would only fill buffers on the way, and everybody else would wait behind them.
 constexpr int kFastRoundTrips = 2;
+// Up to this size a millisecond will do: nobody minds that much in a buffer, and where round trips
+// are shorter each WINDOW that is waited for costs more.
+constexpr uint32_t kShortPath = 512 << 10;
+constexpr Duration kFast = 1ms;
 // A window in so long, or so many round trips: the stream has slowed down.
 constexpr Duration kSlow = 2s;
 constexpr int kSlowRoundTrips = 40;
@@ -65,7 +69,9 @@ uint32_t ReceiveWindows::consume(Stream& stream, uint32_t bytes, Time now, Durat
 void ReceiveWindows::measure(Stream& stream, Time now, Duration round_trip) {
   const Duration took = now - stream.measured_since;
   const bool keeps_pace = stream.least_held <= stream.window / 4;
-  if (round_trip > Duration::zero() && took <= kFastRoundTrips * round_trip && keeps_pace) {
+  const Duration fast =
+      std::max(kFastRoundTrips * round_trip, stream.window < kShortPath ? kFast : Duration::zero());
+  if (round_trip > Duration::zero() && took <= fast && keeps_pace) {
     grow(stream);
   } else if (took > std::max(kSlow, kSlowRoundTrips * round_trip)) {
     shrink(stream);

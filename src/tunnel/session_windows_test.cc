@@ -69,6 +69,24 @@ TEST(SessionWindows, ThePeerIsToldWhenHalfAWindowWasConsumed) {
   EXPECT_EQ(stream.may_come, kInitial / 2);
 }
 
+TEST(SessionWindows, ASmallWindowThatLastsLessThanAMillisecondGrowsHoweverNearThePeer) {
+  const WindowOptions options{.initial = 256 << 10, .max = 4 << 20, .budget = 64 << 20};
+  for (const auto& [took, expected] :
+       {std::pair(Duration(1ms), 512U << 10), std::pair(Duration(1001us), 256U << 10)}) {
+    ReceiveWindows windows(options);
+    Stream stream;
+    windows.start(stream, 1, Time(0s));
+    Time now(0s);
+    for (int round = 0; round < 3; ++round) {  // 512 KiB do not grow so
+      const uint32_t window = stream.window;
+      ASSERT_TRUE(windows.receive(stream, window));
+      now += took;
+      windows.consume(stream, window, now, 50us);
+    }
+    EXPECT_EQ(stream.window, expected) << took.count();
+  }
+}
+
 TEST(SessionWindows, NothingBeyondTheWindowIsTaken) {
   ReceiveWindows windows(kOptions);
   Stream stream;
