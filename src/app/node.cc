@@ -49,7 +49,7 @@ web::Sourced<T> sourced(cache::Read<T> read) {
 
 cache::CacheServiceOptions cache_options(const NodeAppOptions& options,
                                          const identity::Identity& who) {
-  cache::CacheServiceOptions made{.cache = {.kinds = cached_kinds(who.role)},
+  cache::CacheServiceOptions made{.cache = {.kinds = cached_kinds(who.role, options.max_staleness)},
                                   .first_wait = kFirstWait};
   made.cache.seed = options.node.seed;
   made.cache.max_backoff = kLongestWait;
@@ -69,7 +69,7 @@ Result<std::unique_ptr<WitnessPart>> open_witness(const asio::any_io_executor& l
 
 }  // namespace
 
-std::vector<cache::KindPolicy> cached_kinds(identity::Role role) {
+std::vector<cache::KindPolicy> cached_kinds(identity::Role role, Duration max_staleness) {
   std::vector<Kind> kinds = {Kind::Controller,       Kind::Proxy,   Kind::Service,
                              Kind::NetworkingConfig, Kind::ZoneMap, Kind::CapacityLease,
                              Kind::CertAuthority};
@@ -77,7 +77,9 @@ std::vector<cache::KindPolicy> cached_kinds(identity::Role role) {
     kinds.insert(kinds.end(), {Kind::Agent, Kind::Role, Kind::User});
   }
   std::vector<cache::KindPolicy> policies;
-  for (const Kind kind : kinds) policies.push_back({.kind = kind});
+  for (const Kind kind : kinds) {
+    policies.push_back({.kind = kind, .max_staleness = max_staleness});
+  }
   return policies;
 }
 

@@ -36,6 +36,7 @@ struct NodeAppOptions {
   std::string data_dir{};        // of the cache's copy and the socket
   std::string listen{};          // HOST:PORT for health and metrics; empty: none
   std::string witness_listen{};  // IP:PORT of a pair's record; empty: this node keeps none
+  Duration max_staleness = std::chrono::minutes(1);
   // What a reconnect_interval below it counts as: older controllers take any.
   Duration least_reconnect_interval = std::chrono::seconds(10);
   // What the node is there for; empty: it is only present.
@@ -44,7 +45,7 @@ struct NodeAppOptions {
 
 // What a node of this role keeps a copy of: what it may read (docs/permissions.md) and will need to
 // go on when no controller is left. Never with secrets.
-std::vector<cache::KindPolicy> cached_kinds(identity::Role role);
+std::vector<cache::KindPolicy> cached_kinds(identity::Role role, Duration max_staleness);
 
 class Node {
  public:

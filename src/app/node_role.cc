@@ -77,7 +77,8 @@ Result<Prepared> prepare(const NodeRole& role) {
   const config::NodeSection& config = role.loaded.config.node;
   NodeAppOptions options{.data_dir = config.data_dir,
                          .listen = config.health_listen,
-                         .witness_listen = role.loaded.config.witness.listen};
+                         .witness_listen = role.loaded.config.witness.listen,
+                         .max_staleness = config.max_staleness};
   options.node.folder = config.data_dir + "/identity";
   TRY(node::LoadedNode loaded, node::load_node(options.node.folder));
   if (loaded.held.who.role != role_of(role.loaded)) {

@@ -128,6 +128,13 @@ TEST_F(CacheServiceTest, PastItsBoundItAsksUpstreamAndFallsBackOnTheLastGoodGene
   EXPECT_EQ(all->value.size(), 1u);
   EXPECT_EQ(page->source, Source::Stale);
   EXPECT_EQ(page->value.resources_size(), 1);
+  View view(cache->published());
+  {
+    const auto agents = view.read<Kind::Agent>();
+    ASSERT_TRUE(agents) << "who carries traffic goes on with what was known last";
+    EXPECT_TRUE(agents.find("edge-1"));
+    EXPECT_EQ(agents.source(), Source::Upstream);
+  }
   run(cache->stop());
 }
 
@@ -143,6 +150,7 @@ TEST_F(CacheServiceTest, AKindThatDoesNotFailStaticFailsAsUpstreamDoes) {
   const auto read = ask(cache->get_one<Kind::Agent>("edge-1"));
 
   EXPECT_EQ(read.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(View(cache->published()).read<Kind::Agent>());
   run(cache->stop());
 }
 

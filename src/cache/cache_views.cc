@@ -64,6 +64,7 @@ void Cache::set_source(KindState& kind, Source source, Explanation why, Moment n
   kind.source = source;
   kind.why = std::move(why);
   view(kind).source = source;
+  view(kind).fails_static = kind.policy.fail_static && view(kind).as_of != WallTime{};
   unpublished_ = true;
   changed_ = true;
 }

@@ -1,7 +1,7 @@
 // All kinds of a cache as readers see them at one moment, and the guard through which they read.
 //
 //   cache::View view(cache.published());            // one per thread
-//   if (auto agents = view.read<Kind::Agent>()) {   // false: not cached, ask CacheService
+//   if (auto agents = view.read<Kind::Agent>()) {   // false: nobody knows; ask CacheService
 //     if (auto agent = agents.find("edge-7")) use(agent->body.zone());
 //   }
 //
@@ -36,9 +36,10 @@ enum class Source : uint8_t {
 struct KindView {
   Source source = Source::Upstream;
   uint64_t generation = 0;
-  int64_t revision = 0;  // of the newest change applied
-  WallTime as_of{};      // when it was last known to be whole
-  Table items;           // kept while Upstream too: the last good generation
+  int64_t revision = 0;       // of the newest change applied
+  WallTime as_of{};           // when it was last known to be whole
+  Table items;                // kept while Upstream too: the last good generation
+  bool fails_static = false;  // while Upstream, the table may be read though it is old
   // Set while some names are shown at later revisions than `revision`. Writer's thread only.
   std::shared_ptr<const Coverage> ahead;
 };
@@ -119,16 +120,16 @@ class KindGuard {
  public:
   explicit KindGuard(Published<Snapshot>::Reader& reader) : snapshot_(reader.read()) {}
 
-  // Whether it is cached, be it stale. If not, nothing but source() and its neighbours may be
-  // asked.
-  explicit operator bool() const { return source() != Source::Upstream; }
+  // Whether there is a table to read, however old: who carries traffic goes on with what was known
+  // last. If not, nothing but source() and its neighbours may be asked.
+  explicit operator bool() const { return source() != Source::Upstream || view().fails_static; }
 
   Source source() const { return view().source; }
   uint64_t generation() const { return view().generation; }
   int64_t revision() const { return view().revision; }
   WallTime as_of() const { return view().as_of; }
 
-  // Requires: cached.
+  // Requires: there is a table.
   size_t size() const { return items().size(); }
   std::optional<Entry<K>> find(std::string_view name) const {
     const Table::Parts found = items().find_parts(name);

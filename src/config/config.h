@@ -116,6 +116,7 @@ struct NodeSection {
   std::string data_dir;
   std::vector<std::string> servers;  // HOST:PORT; empty: the one that was joined
   std::string health_listen;         // plain; health and metrics only; empty: only on the socket
+  Duration max_staleness{0};         // of the copy that answers reads
 };
 
 struct AgentLimits {

@@ -36,6 +36,15 @@ inline constexpr auto kNodeKeys = std::to_array<Key>({
      .rule = wrong_listen_address,
      .may_be_empty = true,
      .roles = kForNodes},
+    {.path = "node.max_staleness",
+     .type = Type::Time,
+     .fallback = "1m",
+     .doc =
+         "How long a node's copy answers the API's reads once no controller keeps it up to date; "
+         "later each read tries a controller first. Traffic goes on with the copy, however old.",
+     .assign = into<&Config::node, &NodeSection::max_staleness>,
+     .range = {100 * kMillisecond, 1 * kDay},
+     .roles = kForNodes},
     {.path = "agent.services",
      .type = Type::List,
      .doc = "What the agent exposes, each as SERVICE=TARGET or SERVICE/PORT=TARGET; a target is "

@@ -40,12 +40,14 @@ struct World {
         "spec: {ports: [{name: main, port: 9000, protocol: tcp}]}\n");
     const char* zones[] = {"a", "b", "c"};
     for (int i = 0; i < kProxies; ++i)
-      fleet.add_proxy(fmt::format("px-{}", i), zones[i % 3], {"app"});
+      fleet.add_proxy(fmt::format("px-{}", i), zones[i % 3], {"app"}, soon_old);
     const std::string service = fmt::format("app=127.0.0.1:{}", app.port());
     for (int i = 0; i < kAgents; ++i)
-      fleet.add_agent(fmt::format("edge-{:02}", i), zones[i % 3], {service});
+      fleet.add_agent(fmt::format("edge-{:02}", i), zones[i % 3], {service}, soon_old);
   }
 
+  // So that what nodes know is past its bound in every run without controllers.
+  const Arguments soon_old = {"--set", "node.max_staleness=1s"};
   TunnelTestApp app;
   TunnelFleet fleet{{"presence.proxy_ttl=4s", "presence.agent_ttl=10s"}};
 };
