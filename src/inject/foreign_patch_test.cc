@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "inject/golden_files.h"
 #include "inject/random_pods.h"
@@ -104,9 +105,9 @@ class ForeignSchema : public testing::Test {
   }
   void TearDown() override { std::remove(path_.c_str()); }
 
-  std::string checked(const std::string& lines) const {
+  std::string checked(const std::string& lines, const std::string& option = "") const {
     std::ofstream(path_) << lines;
-    return printed_by("check_schema.py", path_);
+    return printed_by("check_schema.py" + option, path_);
   }
 
  private:
@@ -140,11 +141,20 @@ TEST_F(ForeignSchema, FindsWhatIsWrong) {
       {R"({"name":"a","readynessProbe":{}})", "V1Container.readynessProbe"},
       {R"({"name":"a","env":{}})", "V1Container.env"},
   };
-  for (const auto& [container, problem] : rows) {
+  std::string lines;
+  for (const auto& [container, unused] : rows) {
     const std::string line =
         std::string(R"({"before":{"kind":"Pod"},"after":{"kind":"Pod","spec":{"containers":[)") +
         container + "]}}}";
-    EXPECT_THAT(checked(json::serialize(json::parse(line)) + "\n"), testing::HasSubstr(problem));
+    lines += json::serialize(json::parse(line)) + "\n";
+  }
+
+  std::istringstream found(checked(lines, " --each"));
+
+  for (const auto& [container, problem] : rows) {
+    std::string line;
+    ASSERT_TRUE(std::getline(found, line)) << container;
+    EXPECT_THAT(line, testing::HasSubstr(problem)) << container;
   }
 }
 

@@ -175,6 +175,23 @@ TEST(Refusals, AFieldBesideTheActionOfAHookStaysAndDoesNotReachTheHandler) {
   EXPECT_THAT(text, HasSubstr(R"({\"httpGet\":{\"path\":\"/stop\",\"port\":80},\"hook\":true})"));
 }
 
+TEST(Refusals, ProbesThatTheHandlersListDoesNotTakeAnyMoreStayWithAWarningEach) {
+  json::array containers;
+  for (int i = 0; i < 1100; ++i) {
+    containers.push_back(
+        {{"name", "c" + std::to_string(i)}, {"livenessProbe", {{"tcpSocket", {{"port", i + 1}}}}}});
+  }
+  const json::value document{{"kind", "Pod"}, {"spec", {{"containers", containers}}}};
+
+  const std::vector<std::string> said = warnings(document);
+
+  EXPECT_EQ(said.size(), 1100U - 1024U);
+  EXPECT_THAT(said, testing::Each(testing::StartsWith("HF7121: ")));
+  const Result<Translation> done = translate(document, {});
+  EXPECT_THAT(translate(done->document, {})->patch, IsEmpty());
+  EXPECT_EQ(undo(done->document, {})->document, document);
+}
+
 TEST(Refusals, EachWarningHasACodeAndItsPlace) {
   const std::pair<const char*, const char*> rows[] = {
       {R"({"exec":{"command":["x"]}})", "HF7120: Pod \"a\": container \"web\", livenessProbe: "},

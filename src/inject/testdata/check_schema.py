@@ -1,7 +1,8 @@
 """Compares Kubernetes objects with the schema that python3-kubernetes was generated from (the models
 of its client), and with rules of API servers that no schema has. One case on each line, as
 {"before": ..., "after": ...}: what is wrong with "after" must have been wrong with "before" already.
-Prints how many cases there were and in how many nothing at all was wrong, or the first that is."""
+Prints how many cases there were and in how many nothing at all was wrong, or the first that is. With
+--each it prints a line for each case instead: what is wrong with it."""
 import json
 import re
 import sys
@@ -133,12 +134,16 @@ def main():
     for line in sys.stdin:
         case = json.loads(line)
         before, after = problems(case["before"]), problems(case["after"])
+        if "--each" in sys.argv:
+            print(sorted(after - before))
+            continue
         if after - before:
             print("wrong:", sorted(after - before), json.dumps(case["after"]))
             sys.exit(1)
         cases += 1
         clean += not after
-    print(cases, clean)
+    if "--each" not in sys.argv:
+        print(cases, clean)
 
 
 main()
