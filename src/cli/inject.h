@@ -16,8 +16,8 @@ struct InjectCommand {
   bool fail_on_warning = true;  // Exit::Warned if anything was warned of
 };
 
-// The documents on stdout, warnings on stderr, the first few of each kind. If anything is wrong with
-// any file, nothing is printed but that.
+// The documents on stdout, warnings on stderr, the first few of each kind. If anything is wrong
+// with any file, nothing is printed but that.
 Exit inject_probes(const Console& console, const InjectCommand& command);
 
 }  // namespace holdfast::cli

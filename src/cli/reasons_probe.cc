@@ -90,8 +90,8 @@ constexpr ReasonInfo kReasons[] = {
      "Nothing is redirected there, and the handler's port would be the node's. Its probes stay.",
      "nothing; it works as before"},
     {"HF7126", "a document was written anew",
-     "Its text could not be edited in place. Values and types are kept; comments, anchors and layout "
-     "are not.",
+     "Its text could not be edited in place. Values and types are kept; comments, anchors and "
+     "layout are not.",
      "nothing, unless you want the comments: take out the anchors that are used more than once"},
     {"HF7127", "a hook that no kubelet carries out",
      "Kubernetes takes tcpSocket in a hook, but fails it when it is called. It stays as it is.",
