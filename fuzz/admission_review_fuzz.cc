@@ -1,14 +1,17 @@
 // What comes to the injector's webhook: the bytes of an AdmissionReview, with the real translation.
-// Whatever they are, the answer is one that an API server can read, and a patch is for this pod.
+// Whatever they are, the answer is one that an API server can read, and a patch is for this pod: it
+// applies, and there is nothing left to patch then.
 #include <absl/strings/escaping.h>
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/check.h"
 #include "inject/review.h"
+#include "inject/source_node.h"
 #include "inject/translate.h"
 
 namespace {
@@ -52,13 +55,30 @@ void check(const Reviewed& reviewed) {
   }
 }
 
+// What the API server asks after another webhook changed something else.
+void check_second(std::string_view bytes, const Reviewed& first,
+                  const holdfast::inject::ReviewOptions& options) {
+  if (first.verdict != Verdict::Patched) return;
+  const json::value patch = patch_of(json::parse(first.body).at("response").as_object());
+  json::value question = json::parse(json::string_view(bytes.data(), bytes.size()));
+  json::value& pod = question.at("request").at("object");
+  holdfast::inject::SourceNode tree = holdfast::inject::to_source(pod);
+  HF_CHECK(holdfast::inject::apply_patch(tree, patch.as_array()), "a patch applies");
+  pod = holdfast::inject::to_value(tree);
+  const Reviewed second =
+      holdfast::inject::review(json::serialize(question), options, holdfast::inject::translate);
+  HF_CHECK(second.verdict == Verdict::Unchanged, "a second review changes nothing");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const holdfast::inject::ReviewOptions options{.inject = {},
                                                 .skipped_namespaces = {"kube-system"}};
-  check(holdfast::inject::review(bytes, options, holdfast::inject::translate));
+  const Reviewed reviewed = holdfast::inject::review(bytes, options, holdfast::inject::translate);
+  check(reviewed);
+  check_second(bytes, reviewed, options);
   constexpr holdfast::Duration kMost = std::chrono::seconds(30);
   const holdfast::Duration granted = holdfast::inject::review_timeout(bytes, kMost, kMost);
   HF_CHECK(granted > holdfast::Duration::zero() && granted <= kMost, "a time that can be kept");

@@ -39,6 +39,7 @@ Injector::Injector(const asio::any_io_executor& loop, const Clock& clock,
                 .with()),
       webhook_(loop, {.clock = clock, .registry = registry_}, inject::translate,
                options_of(config)),
+      options_(inject::check_options(options_of(config).review.inject)),
       certificate_({.certificate = config.certificate_file, .key = config.key_file},
                    [this](const inject::CertificateFiles& texts) { return use(texts); }),
       tasks_(loop) {}
@@ -53,6 +54,7 @@ Result<WallTime> Injector::use(const inject::CertificateFiles& texts) {
 }
 
 Result<std::vector<std::string>> Injector::listen() {
+  TRY_OK(options_);
   look();
   if (!certificate_.ends()) return certificate_.problem();
   return webhook_.listen();

@@ -25,7 +25,8 @@ class Injector {
   Injector(const asio::any_io_executor& loop, const Clock& clock,
            const config::InjectorSection& config, const std::string& version);
 
-  // The addresses it has. Fails without a certificate that can be used.
+  // The addresses it has. Fails without a certificate that can be used, and with options that
+  // cannot.
   Result<std::vector<std::string>> listen();
   void start() { tasks_.spawn(tick()); }
   // Reads the certificate's files now; what came of it is logged and shown.
@@ -46,6 +47,7 @@ class Injector {
   metrics::Family<metrics::Counter>& reloads_;
   metrics::Gauge ends_;
   inject::WebhookServer webhook_;
+  const Status options_;  // what is wrong with them
   inject::CertificateLoader certificate_;
   Status configuration_;
   bool ended_ = false;  // and said so

@@ -19,12 +19,27 @@ struct File {
   inject::Manifest after;
 };
 
-Exit refused(const Console& console, const std::string& file, const Status& status) {
-  const Reason reason = split_reason(status);
+Exit refused(const Console& console, Exit exit, const Reason& reason, std::string message) {
   const std::string code(reason.code.empty() ? "HF7108" : reason.code);
   const ReasonInfo* row = find_reason(code);
-  return console.report({Exit::BadInput, code, fmt::format("{}: {}", file, reason.message),
-                         row == nullptr ? "" : std::string(row->next)});
+  return console.report(
+      {exit, code, std::move(message), row == nullptr ? "" : std::string(row->next)});
+}
+
+// Of all files together; whether there were any.
+bool print_warnings(const std::vector<File>& files) {
+  std::vector<inject::Warning> all;
+  for (const File& file : files) {
+    for (inject::Warning warning : file.after.warnings) {
+      warning.place =
+          warning.place.empty() ? file.name : fmt::format("{}: {}", file.name, warning.place);
+      all.push_back(std::move(warning));
+    }
+  }
+  for (const inject::Warning& warning : inject::condensed(all)) {
+    print_err(fmt::format("warning {}\n", to_text(warning)));
+  }
+  return !all.empty();
 }
 
 // Puts a text behind others so that each of its documents stays one.
@@ -56,6 +71,10 @@ std::string printed(const std::vector<File>& files, bool diff) {
 }  // namespace
 
 Exit inject_probes(const Console& console, const InjectCommand& command) {
+  if (const Status options = inject::check_options(command.manifest.inject); !options.ok()) {
+    const Reason reason = split_reason(options);
+    return refused(console, Exit::Usage, reason, std::string(reason.message));
+  }
   std::vector<File> files;
   for (const std::string& name : command.files) {
     Result<std::string> text = read_input(name, inject::kMaxManifestBytes + 1);
@@ -64,16 +83,15 @@ Exit inject_probes(const Console& console, const InjectCommand& command) {
                              "name a readable file with -f, or - for standard input"});
     }
     Result<inject::Manifest> manifest = inject::translate_manifest(*text, command.manifest);
-    if (!manifest.ok()) return refused(console, name, manifest.status());
+    if (!manifest.ok()) {
+      const Reason reason = split_reason(manifest.status());
+      return refused(console, Exit::BadInput, reason, fmt::format("{}: {}", name, reason.message));
+    }
     files.push_back({name, *std::move(text), *std::move(manifest)});
   }
-  for (const File& file : files) {
-    for (const std::string& warning : file.after.warnings) {
-      print_err(fmt::format("warning: {}: {}\n", file.name, warning));
-    }
-  }
+  const bool warned = print_warnings(files);
   print_out(printed(files, command.diff));
-  return Exit::Ok;
+  return warned && command.fail_on_warning ? Exit::Warned : Exit::Ok;
 }
 
 }  // namespace holdfast::cli

@@ -36,13 +36,26 @@ Status make_certificate(int days, inject::ClusterOptions& manifests) {
 Status read_certificate(const InstallOptions& options, inject::ClusterOptions& manifests) {
   TRY(manifests.ca, read_small_file(options.ca_file));
   TRY_OK(annotate(identity::validity_of(manifests.ca).status(), "--ca-file"));
-  if (!options.existing_secret.empty()) {
-    manifests.secret = options.existing_secret;
-    return absl::OkStatus();
-  }
+  if (!options.existing_secret.empty()) return absl::OkStatus();
   TRY(manifests.certificate, read_small_file(options.certificate_file));
   TRY(manifests.key, read_small_file(options.key_file));
-  return annotate(identity::check_key(manifests.certificate, manifests.key), "--certificate-file");
+  TRY_OK(annotate(identity::check_key(manifests.certificate, manifests.key), "--certificate-file"));
+  const Status believed = identity::check_server({manifests.certificate, manifests.ca},
+                                                 inject::server_names(manifests.name_space).front(),
+                                                 SystemClock().wall_now());
+  if (believed.ok()) return absl::OkStatus();
+  return coded(absl::StatusCode::kInvalidArgument, "HF7158",
+               fmt::format("--certificate-file: no API server would believe it: {}",
+                           std::string(believed.message())));
+}
+
+// A certificate that API servers believe, its own authority.
+std::string how_to_make(const std::string& name_space) {
+  return fmt::format(
+      "let your authority sign one with that name, or make one that is its own (--ca-file too): "
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 "
+      "-subj /CN=holdfast-injector -addext subjectAltName=DNS:{} -keyout tls.key -out tls.crt",
+      inject::server_names(name_space).front());
 }
 
 // Which of the three ways: made here, from files, or in the cluster already.
@@ -68,6 +81,7 @@ Result<inject::ClusterOptions> prepare(const InstallOptions& options) {
   }
   TRY_OK(check_sources(options));
   const bool make = options.ca_file.empty();
+  if (!options.existing_secret.empty()) manifests.secret = options.existing_secret;
   // Names first: what is wrong with them would only show as a certificate that cannot be made.
   manifests.ca = "to come";
   TRY_OK(inject::check_options(manifests));
@@ -82,10 +96,11 @@ Exit install_kubernetes(const Console& console, const InstallOptions& options) {
   const Result<inject::ClusterOptions> manifests = prepare(options);
   if (!manifests.ok()) {
     const Reason reason = split_reason(manifests.status());
-    const bool coded = !reason.code.empty();
-    return console.report({coded ? Exit::Usage : Exit::BadInput,
-                           coded ? std::string(reason.code) : "HF6001", std::string(reason.message),
-                           "see `holdfast install k8s --help`"});
+    const std::string code(reason.code.empty() ? "HF6001" : reason.code);
+    return console.report({code == "HF7156" ? Exit::Usage : Exit::BadInput, code,
+                           std::string(reason.message),
+                           code == "HF7158" ? how_to_make(options.manifests.name_space)
+                                            : "see `holdfast install k8s --help`"});
   }
   if (!manifests->key.empty()) {
     print_err(

@@ -44,6 +44,15 @@ Result<SigningKey> make_authority(const std::string& cluster, const Validity& va
 Result<SigningKey> make_server(const SigningKey& authority, const std::vector<std::string>& names,
                                const Validity& validity);
 
+// What a server shows, and by whom its clients trust it. PEM.
+struct ServerTrust {
+  std::string chain_pem;  // the server's own first, then those that lead to an authority
+  std::string ca_pem;
+};
+// Whether a client that knows only the authorities, such as an API server, believes that this is
+// `host`. kInvalidArgument with the reason: for a name that it does not have, with those it has.
+Status check_server(const ServerTrust& trust, const std::string& host, WallTime now);
+
 struct CertificateSpec {
   Identity identity;
   // Host names and IP addresses others reach it by, at most 64; only of controllers and proxies,

@@ -41,6 +41,37 @@ TEST(ServerCertificate, IsNoNodeOfAnyCluster) {
   EXPECT_FALSE(trust.verify(made.certificate_pem, kNow + std::chrono::hours(1)).ok());
 }
 
+TEST(ServerCertificate, IsBelievedUnderItsNamesByThoseWhoTrustItsAuthority) {
+  const SigningKey signer = authority();
+  const SigningKey made = make_server(signer, {"injector.a.svc", "injector.b.svc"}, kYear).value();
+  const ServerTrust trust{made.certificate_pem, signer.certificate_pem};
+  const WallTime later = kNow + std::chrono::hours(1);
+
+  EXPECT_TRUE(check_server(trust, "injector.b.svc", later).ok());
+  const Status other = check_server(trust, "injector.c.svc", later);
+  EXPECT_EQ(other.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(other.message(),
+            "it is not for injector.c.svc; it is for injector.a.svc, injector.b.svc");
+}
+
+TEST(ServerCertificate, OfAnotherAuthorityOrTimeOrPurposeIsNotBelieved) {
+  const SigningKey signer = authority();
+  const SigningKey made = make_server(signer, {"injector"}, kYear).value();
+  const ServerTrust trust{made.certificate_pem, signer.certificate_pem};
+  const WallTime later = kNow + std::chrono::hours(1);
+
+  EXPECT_TRUE(check_server(trust, "injector", later).ok());
+  EXPECT_FALSE(check_server(trust, "injector", kYear.not_after + std::chrono::hours(1)).ok());
+  EXPECT_FALSE(check_server(trust, "injector", kNow - std::chrono::hours(1)).ok());
+  EXPECT_FALSE(
+      check_server({made.certificate_pem, authority().certificate_pem}, "injector", later).ok());
+  EXPECT_FALSE(check_server({"", signer.certificate_pem}, "injector", later).ok());
+  EXPECT_FALSE(
+      check_server({signer.certificate_pem, signer.certificate_pem}, "webhook", later).ok());
+  // As its own authority, without any above it.
+  EXPECT_TRUE(check_server({made.certificate_pem, made.certificate_pem}, "injector", later).ok());
+}
+
 TEST(ServerCertificate, OnlyDnsNamesAreNames) {
   for (const char* wrong :
        {"", "a b", "a,DNS:b", "10.0.0.1", "::1", "[::1]", "a:1", "a\n", "email:x"}) {

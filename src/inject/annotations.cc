@@ -1,6 +1,5 @@
 #include "inject/annotations.h"
 
-#include <absl/strings/numbers.h>
 #include <fmt/format.h>
 #include <boost/json/serialize.hpp>
 
@@ -71,6 +70,16 @@ Status wrong_value(string_view own, string_view seed, string_view value, string_
       fmt::format("the annotation {} (or {}) is {}; use {}", own, seed, quoted(value), right));
 }
 
+Status check_exclusions(const json::object& pod, const Record& old, string_view name) {
+  const std::string list = text_of(user_value(pod, old, name));
+  const std::optional<std::string> part = wrong_part(list);
+  if (!part) return absl::OkStatus();
+  return coded(absl::StatusCode::kInvalidArgument, "HF7103",
+               fmt::format("the annotation {} is {}, and {} is no port; use ports from 1 to 65535, "
+                           "or ranges of them, with commas between",
+                           name, quoted(list), quoted(*part)));
+}
+
 bool is_on(string_view text) {
   return text == "enabled" || text == "true";
 }
@@ -87,12 +96,12 @@ Result<Settings> read_settings(const json::object& pod, const Record& old,
                .port = options.port != 0 ? options.port : InjectOptions{}.port};
   const std::string port = chosen(pod, old, kOwnVirtualProbesPort, kVirtualProbesPort);
   if (!port.empty()) {
-    uint32_t number = 0;
-    if (!absl::SimpleAtoi(port, &number) || number > 65535) {
+    const std::optional<uint16_t> number = read_port(port);
+    if (!number && port != "0") {
       return wrong_value(kOwnVirtualProbesPort, kVirtualProbesPort, port, "0 to 65535");
     }
-    out.enabled = number != 0;
-    if (number != 0) out.port = static_cast<uint16_t>(number);
+    out.enabled = number.has_value();
+    if (number) out.port = *number;
   }
   const std::string word = chosen(pod, old, kOwnVirtualProbes, kVirtualProbes);
   if (!word.empty() && !is_on(word) && !is_off(word)) {
@@ -100,8 +109,17 @@ Result<Settings> read_settings(const json::object& pod, const Record& old,
   }
   if (is_off(word)) out.enabled = false;
   if (is_on(word) && port.empty()) out.enabled = true;
+  for (const string_view list : {kOwnExcludeInbound, kExcludeInbound}) {
+    TRY_OK(check_exclusions(pod, old, list));
+  }
   const std::string gateway = text_of(user_value(pod, old, kGateway));
   out.gateway = !gateway.empty() && !is_off(gateway);
+  if (out.gateway && !port.empty() && port != "0") {
+    return coded(absl::StatusCode::kInvalidArgument, "HF7103",
+                 fmt::format("the pod is a gateway ({}), which has no handler, and asks for one on "
+                             "port {}; remove one of the two annotations",
+                             kGateway, port));
+  }
   return out;
 }
 

@@ -4,12 +4,11 @@
 #include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/reason.h"
-#include "inject/translate.h"
+#include "inject/names.h"
 
 namespace holdfast::inject {
 namespace {
@@ -17,8 +16,6 @@ namespace {
 using std::string_view;
 
 constexpr const char* kService = "holdfast-injector";
-constexpr size_t kMaxLabelBytes = 63;
-constexpr size_t kMaxImageBytes = 512;
 
 constexpr const char* kNamespace = R"(# Holdfast's injector. Apply with: kubectl apply -f -
 apiVersion: v1
@@ -246,25 +243,6 @@ Status wrong(string_view option, string_view why) {
   return coded(absl::StatusCode::kInvalidArgument, "HF7156", fmt::format("{}: {}", option, why));
 }
 
-bool is_lower(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-// As Kubernetes names namespaces and secrets.
-bool is_dns_label(string_view text) {
-  return !text.empty() && text.size() <= kMaxLabelBytes && is_lower(text.front()) &&
-         is_lower(text.back()) &&
-         std::ranges::all_of(text, [](char c) { return is_lower(c) || c == '-'; });
-}
-
-// What may be in the name of an image; nothing of it needs an escape in YAML.
-bool is_image(string_view text) {
-  static constexpr string_view kMarks = "._-/:@";
-  return !text.empty() && text.size() <= kMaxImageBytes && std::ranges::all_of(text, [](char c) {
-    return is_lower(c) || (c >= 'A' && c <= 'Z') || kMarks.contains(c);
-  });
-}
-
 Status check_number(string_view option, int value, int least, int most) {
   if (value >= least && value <= most) return absl::OkStatus();
   return wrong(option, fmt::format("{} is not from {} to {}", value, least, most));
@@ -284,10 +262,13 @@ Status check_options(const ClusterOptions& options) {
                                             "digits and dashes, not kube-*",
                                             quoted(options.name_space)));
   }
-  if (!is_dns_label(options.secret)) {
-    return wrong("--secret", fmt::format("{} is no secret's name", quoted(options.secret)));
+  if (!is_dns_name(options.secret)) {
+    return wrong(
+        "--existing-secret",
+        fmt::format("{} is no secret's name: letters in lower case, digits, dashes and dots",
+                    quoted(options.secret)));
   }
-  if (!options.image.empty() && !is_image(options.image)) {
+  if (!is_image(options.image)) {
     return wrong("--image", fmt::format("{} is no image", quoted(options.image)));
   }
   if (options.failure_policy != "Fail" && options.failure_policy != "Ignore") {
@@ -314,7 +295,7 @@ std::string manifests(const ClusterOptions& options) {
                               {"@CERTIFICATE@", absl::Base64Escape(options.certificate)},
                               {"@KEY@", absl::Base64Escape(options.key)},
                               {"@REPLICAS@", fmt::format("{}", options.replicas)},
-                              {"@IMAGE@", options.image.empty() ? kDefaultImage : options.image},
+                              {"@IMAGE@", options.image},
                               {"@PORT@", fmt::format("{}", options.port)},
                               {"@POLICY@", options.failure_policy},
                               {"@TIMEOUT@", fmt::format("{}", options.timeout_seconds)},

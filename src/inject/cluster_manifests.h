@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "inject/translate.h"
 
 namespace holdfast::inject {
 
 struct ClusterOptions {
   std::string name_space = "holdfast-system";
-  std::string image{};  // of the injector and of the sidecars; empty: kDefaultImage
+  std::string image = kDefaultImage;  // of the injector and of the sidecars
   std::string failure_policy = "Fail";
   int timeout_seconds = 5;
   int replicas = 2;

@@ -74,15 +74,16 @@ class ManifestTranslation {
     const boost::json::value value = to_value(root);
     TRY(const Translation translation,
         options_.undo ? undo(value, options_.inject) : translate(value, options_.inject));
-    for (const std::string& warning : translation.warnings) out_.warnings.push_back(warning);
+    for (const Warning& warning : translation.warnings) out_.warnings.push_back(warning);
     if (translation.patch.empty()) {
       out_.text += text;
       return absl::OkStatus();
     }
     TRY(const Edited edited, edit_source(text, root, translation.patch, syntax));
     if (edited.rewritten) {
-      out_.warnings.emplace_back(
-          "A document was written anew, so its comments, anchors and layout are lost.");
+      out_.warnings.push_back(
+          {"HF7126", "",
+           "a document was written anew, so its comments, anchors and layout are lost"});
     }
     out_.text += edited.text;
     out_.changed += 1;

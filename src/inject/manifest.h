@@ -23,10 +23,11 @@ struct Manifest {
   std::string text;
   bool json = false;
   size_t changed = 0;  // documents
-  std::vector<std::string> warnings{};
+  std::vector<Warning> warnings{};
 };
 
-// kInvalidArgument with HF71xx and the place: nothing of the text is then to be used.
+// Requires: check_options() accepts the options. kInvalidArgument with HF71xx and the place:
+// nothing of the text is then to be used.
 Result<Manifest> translate_manifest(std::string_view text, const ManifestOptions& options);
 
 }  // namespace holdfast::inject

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "base/reason.h"
-#include "inject/exclusions.h"
 #include "inject/line_diff.h"
 
 namespace holdfast::inject {
@@ -76,7 +75,7 @@ TEST(Manifest, AnAliasThatWouldChangeWhatItSharesIsWrittenOut) {
       "      httpGet: &get {path: /live, port: 80}\n    readinessProbe:\n"
       "      httpGet: *get\n      timeoutSeconds: 5\n  other: on\n  text: 'on'\n");
 
-  EXPECT_THAT(manifest.warnings, testing::Contains(HasSubstr("written anew")));
+  EXPECT_THAT(manifest.warnings, testing::Contains(testing::Field(&Warning::code, "HF7126")));
   EXPECT_THAT(manifest.text, HasSubstr("path: /80/live"));
   EXPECT_THAT(manifest.text, HasSubstr("path: \"/80~2/live\""));
   EXPECT_THAT(manifest.text, HasSubstr("other: on\n"));
@@ -128,16 +127,6 @@ TEST(Manifest, UndoingGivesTheTextBack) {
   EXPECT_EQ(back->text,
             "kind: Pod\nspec:\n  containers:\n  - name: a\n    livenessProbe:\n"
             "      httpGet: {path: \"/live\", port: 80}  # why\n");
-}
-
-TEST(Exclusions, ComeBeforeTheUsersUnlessTheyAreThere) {
-  const uint16_t ports[] = {80, 9000};
-  EXPECT_EQ(with_ports("", ports), "80,9000");
-  EXPECT_EQ(with_ports("9800", ports), "80,9000,9800");
-  EXPECT_EQ(with_ports("9000 , x", ports), "80,9000 , x");
-  EXPECT_EQ(with_ports("1-65535", ports), "1-65535");
-  EXPECT_EQ(with_ports("80,9000", ports), "80,9000");
-  EXPECT_EQ(without_ports("80,7000,9000", ports), "7000");
 }
 
 TEST(LineDiff, ShowsWhatChangedWithThreeLinesAround) {

@@ -15,9 +15,11 @@ constexpr size_t kMaxListDepth = 4;
 struct PodPlace {
   json::object* pod;  // has metadata and spec
   std::string owner;  // "Deployment web", for people
+  std::string path;   // "spec.template.", what stands before the names of its members
 };
 
-// In the order of the document; none if it is of a kind that has no pods.
+// In the order of the document; none if it is of a kind that has no pods. HF7104, with the place:
+// what is edited or looked through is not of the shape that Kubernetes gives it.
 Result<std::vector<PodPlace>> find_pods(json::value& document);
 
 }  // namespace holdfast::inject

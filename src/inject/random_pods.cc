@@ -81,7 +81,12 @@ class Maker {
     for (const char* list : lists) {
       if (chance(30)) out[list] = one_of("9800", "9000", "9800, 9000", "1-65535", "", "80,443");
     }
-    if (chance(3)) out["kuma.io/gateway"] = "enabled";
+    if (chance(3)) {
+      out["kuma.io/gateway"] = "enabled";
+      for (const char* port : {"kuma.io/virtual-probes-port", "holdfast.dev/virtual-probes-port"}) {
+        if (out.contains(port)) out[port] = "0";
+      }
+    }
     return out;
   }
 
@@ -108,7 +113,7 @@ class Maker {
   }
 
   json::value own_sidecar() {
-    json::object out{{"name", "holdfast-sidecar"}, {"image", "mine"}};
+    json::object out{{"name", "holdfast-sidecar"}, {"image", "registry.example/holdfastd:1.2"}};
     if (chance(30)) out["env"] = nullptr;
     if (chance(50)) {
       json::object old{{"name", "HOLDFAST_DATAPLANE_PROBES"}, {"value", "[]"}};

@@ -143,14 +143,15 @@ Reviewed deny(const Asked& asked, Verdict verdict, const Status& why) {
   return finish(asked, verdict, {{"allowed", false}, {"status", std::move(status)}}, message);
 }
 
-json::array to_answer(const std::vector<std::string>& warnings) {
+json::array to_answer(const std::vector<Warning>& all) {
+  const std::vector<Warning> warnings = condensed(all);
   json::array out;
-  for (const std::string& warning : warnings) {
+  for (const Warning& warning : warnings) {
     if (out.size() + 1 == kMaxWarnings && warnings.size() > kMaxWarnings) {
       out.emplace_back(fmt::format("and {} more", warnings.size() - out.size()));
       break;
     }
-    out.emplace_back(one_line(warning, kMaxWarningBytes));
+    out.emplace_back(one_line(to_text(warning), kMaxWarningBytes));
   }
   return out;
 }
@@ -176,7 +177,8 @@ Reviewed allow(const Asked& asked, const Translation& made) {
 Reviewed leave_alone(const Asked& asked, const Status& why) {
   const Reason reason = split_reason(why);
   Translation none;
-  none.warnings.push_back(fmt::format("the probes are left as they are: {}", reason.message));
+  none.warnings.push_back({reason.code.empty() ? "HF7121" : std::string(reason.code), "",
+                           fmt::format("the probes stay as they are: {}", reason.message)});
   Reviewed made = allow(asked, none);
   made.reason = one_line(string_view(why.message().data(), why.message().size()), kMaxMessageBytes);
   return made;

@@ -56,7 +56,11 @@ Translate failing(absl::StatusCode code, std::string message) {
 
 Translate warning(std::vector<std::string> warnings) {
   return [warnings](const json::value& pod, const InjectOptions&) -> Result<Translation> {
-    return Translation{.document = pod, .patch = {}, .warnings = warnings};
+    Translation made{.document = pod, .patch = {}, .warnings = {}};
+    for (size_t i = 0; i < warnings.size(); ++i) {
+      made.warnings.push_back({"W" + std::to_string(i % 40), "", warnings[i]});
+    }
+    return made;
   };
 }
 
@@ -123,7 +127,7 @@ TEST(Review, AnyOtherFailureLetsThePodInAsItIsWithAWarning) {
   const json::object response = response_of(made);
   EXPECT_EQ(response.at("allowed"), true);
   EXPECT_EQ(response.at("warnings").as_array().at(0),
-            "the probes are left as they are: too many probes");
+            "HF7101: the probes stay as they are: too many probes");
   EXPECT_THAT(made.reason, HasSubstr("HF7101"));
 }
 
@@ -228,7 +232,7 @@ TEST(Review, ADryRunIsTranslatedLikeAnyOther) {
 TEST(Review, WarningsAreOfASizeThatApiServersShow) {
   std::vector<std::string> many(40, "a\nb\x01");
   many[0] = std::string(300, 'x');
-  many[1] = std::string(252, 'x') + "\u20ac\u20ac";
+  many[1] = std::string(248, 'x') + "\u20ac\u20ac";
 
   const Reviewed made = review(to_bytes({}), {}, warning(many));
 
@@ -236,8 +240,8 @@ TEST(Review, WarningsAreOfASizeThatApiServersShow) {
   const json::array& shown = response.at("warnings").as_array();
   ASSERT_EQ(shown.size(), kMaxWarnings);
   EXPECT_EQ(made.warnings, kMaxWarnings);
-  EXPECT_EQ(shown[0].as_string(), std::string(253, 'x') + "...");
-  EXPECT_EQ(shown[1].as_string(), std::string(252, 'x') + "...");
+  EXPECT_EQ(shown[0].as_string(), "W0: " + std::string(249, 'x') + "...");
+  EXPECT_EQ(shown[1].as_string(), "W1: " + std::string(248, 'x') + "...");
   EXPECT_EQ(shown[kMaxWarnings - 1], "and 25 more");
   for (const json::value& one : shown) {
     EXPECT_EQ(one.as_string().find('\n'), json::string::npos);
@@ -248,7 +252,21 @@ TEST(Review, WarningsAreOfASizeThatApiServersShow) {
 TEST(Review, ExactlyAsManyWarningsAsAreShownAreShown) {
   const Reviewed made = review(to_bytes({}), {}, warning(std::vector<std::string>(16, "same")));
 
-  for (const json::value& one : response_of(made).at("warnings").as_array()) EXPECT_EQ(one, "same");
+  const json::object response = response_of(made);
+  const json::array& shown = response.at("warnings").as_array();
+  ASSERT_EQ(shown.size(), 16U);
+  EXPECT_EQ(shown[15], "W15: same");
+}
+
+TEST(Review, ManyWarningsOfAKindLeaveRoomForOthers) {
+  std::vector<std::string> many(40 * 50, "same");
+
+  const Reviewed made = review(to_bytes({}), {}, warning(many));
+
+  const json::object response = response_of(made);
+  EXPECT_EQ(response.at("warnings").as_array().size(), kMaxWarnings);
+  many.resize(41);
+  EXPECT_EQ(review(to_bytes({}), {}, warning(many)).warnings, kMaxWarnings);
 }
 
 TEST(Review, TheTranslationGetsTheObjectAndTheOptions) {

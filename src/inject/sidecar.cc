@@ -4,12 +4,17 @@
 
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/reason.h"
+
 namespace holdfast::inject {
 namespace {
 
 using std::string_view;
 
 constexpr string_view kProbesVariable = "HOLDFAST_DATAPLANE_PROBES";
+constexpr string_view kSeedVariable = "KUMA_DATAPLANE_PROBES";
+constexpr string_view kProgram = "holdfastd";
 constexpr string_view kListenVariable = "HOLDFAST_PROBE_LISTEN";
 constexpr int kSidecarUser = 5678;
 constexpr string_view kAddressVariable = "HOLDFAST_PROBE_ADDRESS";
@@ -134,7 +139,39 @@ const json::object* find_named(const json::array& list, string_view name) {
   return nullptr;
 }
 
+// "holdfastd" of "registry.example:5000/holdfast/holdfastd:1.2@sha256:00".
+string_view image_name(string_view image) {
+  image = image.substr(0, image.find('@'));
+  image.remove_prefix(image.rfind('/') + 1);  // of npos: nothing
+  return image.substr(0, image.find(':'));
+}
+
+bool has_variable(const json::object& container, string_view name) {
+  const json::array* env = find_array(container, "env");
+  return env != nullptr && find_named(*env, name) != nullptr;
+}
+
 }  // namespace
+
+bool runs_handler(const json::object& container, const Handler& handler) {
+  const std::string image = find_text(container, "image");
+  return (!image.empty() && image == handler.image) || image_name(image) == kProgram ||
+         has_variable(container, kProbesVariable) || has_variable(container, kSeedVariable);
+}
+
+Status check_name(const json::object& spec, const Handler& handler) {
+  for (const string_view list : {"initContainers", "containers"}) {
+    const json::array* containers = find_array(spec, list);
+    const json::object* there =
+        containers == nullptr ? nullptr : find_named(*containers, handler.name);
+    if (there == nullptr || runs_handler(*there, handler)) continue;
+    return coded(absl::StatusCode::kInvalidArgument, "HF7109",
+                 fmt::format("container {} has the sidecar's name, but does not run the probe "
+                             "handler: its image is no holdfastd, and it has no variable {}",
+                             quoted(handler.name), kProbesVariable));
+  }
+  return absl::OkStatus();
+}
 
 // Whoever may annotate a pod could have other containers taken away otherwise.
 Status check_sidecar(const json::object& spec, const Record& record) {
@@ -143,9 +180,7 @@ Status check_sidecar(const json::object& spec, const Record& record) {
   const json::array* list = find_array(spec, record.sidecar);
   const json::object* container = list == nullptr ? nullptr : find_named(*list, record.name);
   if (container == nullptr) return absl::OkStatus();  // taken away since
-  const json::array* env = find_array(*container, "env");
-  const bool ours = env != nullptr && find_named(*env, kProbesVariable) != nullptr;
-  return ours ? absl::OkStatus() : wrong_record();
+  return has_variable(*container, kProbesVariable) ? absl::OkStatus() : wrong_record();
 }
 
 void put_sidecar(json::object& spec, const SidecarWish& given, const Record& old, Record& record) {

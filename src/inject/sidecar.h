@@ -5,9 +5,20 @@
 #include <string_view>
 
 #include "inject/record.h"
-#include "inject/translate.h"
 
 namespace holdfast::inject {
+
+// Which container runs it, or is to.
+struct Handler {
+  std::string name;
+  std::string image;
+};
+
+// Whether a container of the handler's name is one: by its image (the handler's, or any holdfastd),
+// or because it has the variable with the list of probes, whatever is in it.
+bool runs_handler(const json::object& container, const Handler& handler);
+// HF7109: a container that does not run the handler has its name.
+Status check_name(const json::object& spec, const Handler& handler);
 
 struct SidecarWish {
   std::string name;

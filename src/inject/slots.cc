@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/reason.h"
 
 namespace holdfast::inject {
 namespace {
@@ -21,28 +20,26 @@ constexpr std::array<string_view, 3> kActions = {"httpGet", "tcpSocket", "grpc"}
 
 class Finder {
  public:
-  Finder(const Record& old, string_view sidecar, std::vector<std::string>& warnings)
-      : old_(old), sidecar_(sidecar), warnings_(warnings) {}
+  Finder(const Record& old, const Handler& handler, std::vector<Warning>& warnings)
+      : old_(old), handler_(handler), warnings_(warnings) {}
 
   // One list of containers. Init containers that end are left out.
-  Status list(json::object& spec, string_view name) {
+  void list(json::object& spec, string_view name) {
     json::value* value = find(spec, name);
-    if (value == nullptr || value->is_null()) return absl::OkStatus();
-    if (!value->is_array()) return wrong(fmt::format("spec.{} is no list", name));
+    if (value == nullptr || !value->is_array()) return;
     const bool init = name == "initContainers";
     const size_t first = slots_.size();
     for (json::value& item : value->get_array()) {
       json::object* container = item.if_object();
-      if (container == nullptr) return wrong(fmt::format("spec.{} holds what is no object", name));
+      if (container == nullptr) continue;
       const std::string called = find_text(*container, "name");
-      if (called == sidecar_ && !called.empty()) {
+      if (called == handler_.name && runs_handler(*container, handler_)) {
         mark_early(init ? first : 0);
         beside_ = !init;
       } else if (!init || find_text(*container, "restartPolicy") == "Always") {
         add_container(*container, called, init);
       }
     }
-    return absl::OkStatus();
   }
 
   std::vector<Slot> take() {
@@ -51,10 +48,6 @@ class Finder {
   }
 
  private:
-  static Status wrong(string_view what) {
-    return coded(absl::StatusCode::kInvalidArgument, "HF7104", what);
-  }
-
   // The handler stands here: what stands before it and goes on running is started earlier.
   void mark_early(size_t first) {
     for (size_t i = first; i < slots_.size(); ++i) slots_[i].early = slots_[i].native;
@@ -62,11 +55,11 @@ class Finder {
 
   void add_container(json::object& container, const std::string& called, bool native) {
     if (called.empty() || !names_.insert(called).second) {
-      warnings_.push_back(called.empty()
-                              ? std::string("A container has no name, so its probes stay.")
-                              : fmt::format("Two containers are called {}, so the probes of the "
-                                            "second one stay.",
-                                            quoted(called)));
+      const bool nameless = called.empty();
+      warnings_.push_back({"HF7124", nameless ? "" : fmt::format("container {}", quoted(called)),
+                           nameless ? "a container has no name, so its probes stay as they are"
+                                    : "it is the second of that name, so its probes stay as they "
+                                      "are"});
       return;
     }
     Slot slot{.container = called, .owner = &container, .native = native};
@@ -86,8 +79,10 @@ class Finder {
   void add(Slot slot, json::object& holder) {
     slot.holder = &holder;
     if (!slot.hook && holder.contains("exec")) {
-      warnings_.push_back(fmt::format(
-          "{}: a command is run inside the container, so it stays as it is.", place_of(slot)));
+      warnings_.push_back(
+          {"HF7120", place_of(slot),
+           "a command is run inside the container, where nothing is redirected, so it stays as it "
+           "is"});
       return;
     }
     const auto held = [&](string_view action) {
@@ -95,10 +90,17 @@ class Finder {
       return value != nullptr && !value->is_null();
     };
     const auto count = std::ranges::count_if(kActions, held);
-    if (count == 0 || (slot.hook && !held("httpGet"))) return;
+    if (count == 0) return;
+    if (slot.hook && !held("httpGet")) {
+      warnings_.push_back(
+          {"HF7127", place_of(slot),
+           "no kubelet carries out a hook that is neither a command nor httpGet, so "
+           "it stays as it is"});
+      return;
+    }
     if (count > 1) {
       warnings_.push_back(
-          fmt::format("{}: it has several actions, so it stays as it is.", place_of(slot)));
+          {"HF7121", place_of(slot), "it has several actions, so it stays as it is"});
       return;
     }
     const string_view action = *std::ranges::find_if(kActions, held);
@@ -118,8 +120,8 @@ class Finder {
   }
 
   const Record& old_;
-  string_view sidecar_;
-  std::vector<std::string>& warnings_;
+  const Handler& handler_;
+  std::vector<Warning>& warnings_;
   std::vector<Slot> slots_;
   std::set<std::string, std::less<>> names_;
   // The handler is an ordinary container: it starts with the others and is told to stop with them.
@@ -128,13 +130,13 @@ class Finder {
 
 }  // namespace
 
-Result<std::vector<Slot>> find_slots(json::object& pod, const Record& old, string_view sidecar,
-                                     std::vector<std::string>& warnings) {
+std::vector<Slot> find_slots(json::object& pod, const Record& old, const Handler& handler,
+                             std::vector<Warning>& warnings) {
   json::object* spec = find_object(pod, "spec");
-  if (spec == nullptr) return std::vector<Slot>();
-  Finder finder(old, sidecar, warnings);
-  TRY_OK(finder.list(*spec, "initContainers"));
-  TRY_OK(finder.list(*spec, "containers"));
+  if (spec == nullptr) return {};
+  Finder finder(old, handler, warnings);
+  finder.list(*spec, "initContainers");
+  finder.list(*spec, "containers");
   return finder.take();
 }
 

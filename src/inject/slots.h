@@ -8,6 +8,8 @@
 
 #include "base/result.h"
 #include "inject/record.h"
+#include "inject/sidecar.h"
+#include "inject/warning.h"
 #include "probe/probe.h"
 
 namespace holdfast::inject {
@@ -24,11 +26,10 @@ struct Slot {
   bool early = false;   // asked when the handler is not there yet, or not any more
 };
 
-// Every slot with a network action, in the order of the pod; the sidecar has none. HF7104: what
-// should be a list or an object is none. Adds a warning for each command and each probe that is no
-// single action.
-Result<std::vector<Slot>> find_slots(json::object& pod, const Record& old, std::string_view sidecar,
-                                     std::vector<std::string>& warnings);
+// Every slot with a network action, in the order of the pod; the sidecar has none. Adds a warning
+// for each command and each probe that is no single action.
+std::vector<Slot> find_slots(json::object& pod, const Record& old, const Handler& handler,
+                             std::vector<Warning>& warnings);
 
 // "container "web", livenessProbe"
 std::string place_of(const Slot& slot);

@@ -32,11 +32,12 @@ size_t count_nodes(const SourceNode& node) {
   return count;
 }
 
-// Members that a merge (<<) brings, unless the map has them itself.
-void merge_into(SourceNode& map, const SourceNode& from, const SourceNode& mark) {
+using Names = std::set<std::string, std::less<>>;
+
+// Members that a merge (<<) brings, unless the map, which has `names`, has them itself.
+void merge_into(SourceNode& map, Names& names, const SourceNode& from, const SourceNode& mark) {
   for (const SourceMember& member : from.members) {
-    const auto has = [&](const SourceMember& one) { return one.key.text == member.key.text; };
-    if (std::ranges::any_of(map.members, has)) continue;
+    if (!names.insert(member.key.text).second) continue;
     SourceMember copy = member;
     for (SourceNode* node : {&copy.key, &copy.value}) {
       node->shared = true;
@@ -114,7 +115,7 @@ class SourceHandler final : public YAML::EventHandler {
     YAML::anchor_t anchor = 0;
     int line = 0;
     std::optional<SourceNode> waiting{};  // a key
-    std::set<std::string, std::less<>> names{};
+    Names names{};
   };
 
   static size_t place(const YAML::Mark& mark) {
@@ -153,8 +154,8 @@ class SourceHandler final : public YAML::EventHandler {
     std::erase_if(frame.node.members, is_merge);
     for (const SourceMember& one : merges) {
       const SourceNode& mark = one.value;
-      if (mark.shape == Shape::Map) merge_into(frame.node, mark, mark);
-      for (const SourceNode& item : mark.items) merge_into(frame.node, item, mark);
+      if (mark.shape == Shape::Map) merge_into(frame.node, frame.names, mark, mark);
+      for (const SourceNode& item : mark.items) merge_into(frame.node, frame.names, item, mark);
       const bool fits = mark.shape == Shape::Map || mark.shape == Shape::List;
       if (!fits) fail(frame.line, "a merge (<<) of what is no mapping");
     }

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/reason.h"
 #include "inject/annotations.h"
+#include "inject/names.h"
 #include "inject/patch.h"
 #include "inject/pods.h"
 #include "inject/sidecar.h"
@@ -54,17 +55,18 @@ void rewrite_slot(const Slot& slot, string_view path, uint16_t port) {
 
 class PodTranslation {
  public:
-  PodTranslation(json::object& pod, const InjectOptions& options,
-                 std::vector<std::string>& warnings)
+  PodTranslation(json::object& pod, const InjectOptions& options, std::vector<Warning>& warnings)
       : pod_(pod), options_(options), warnings_(warnings) {}
 
   Status translate() {
     TRY_OK(read_old());
     TRY(settings_, read_settings(pod_, old_, options_));
-    if (settings_.gateway) return absl::OkStatus();
+    if (settings_.gateway) return undo();
     if (!settings_.enabled) return exclude_real_ports();
-    TRY(std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), warnings_));
-    if (is_on_host(slots)) return absl::OkStatus();
+    std::vector<Slot> slots = find_slots(pod_, old_, handler(), warnings_);
+    if (slots.empty()) return undo();
+    if (is_on_host()) return undo();
+    TRY_OK(check_name(spec(), handler()));
     if (must_move(slots)) {
       warnings_.clear();
       TRY_OK(undo());
@@ -83,9 +85,8 @@ class PodTranslation {
   Status undo() {
     TRY_OK(read_old());
     if (!old_.present) return absl::OkStatus();
-    std::vector<std::string> ignored;
-    TRY(const std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), ignored));
-    for (const Slot& slot : slots) {
+    std::vector<Warning> ignored;
+    for (const Slot& slot : find_slots(pod_, old_, handler(), ignored)) {
       if (slot.ours) restore_slot(slot);
     }
     restore_sidecar(spec(), sidecar_name(), old_);
@@ -109,6 +110,7 @@ class PodTranslation {
 
   // The one it has, whatever the options say now.
   std::string sidecar_name() const { return old_.name.empty() ? options_.sidecar : old_.name; }
+  Handler handler() const { return {.name = sidecar_name(), .image = options_.image}; }
 
   // A hook came to a pod whose handler we made an ordinary container.
   bool must_move(const std::vector<Slot>& slots) const {
@@ -116,11 +118,12 @@ class PodTranslation {
   }
 
   // The probes of a pod in the node's network are not redirected, and its port would be the node's.
-  bool is_on_host(const std::vector<Slot>& slots) {
+  bool is_on_host() {
     const json::value* host = find(spec(), "hostNetwork");
     const bool on_host = host != nullptr && host->is_bool() && host->get_bool();
-    if (on_host && !slots.empty()) {
-      warnings_.emplace_back("The pod is in the network of its node, so its probes stay.");
+    if (on_host) {
+      warnings_.push_back(
+          {"HF7125", "", "the pod is in the network of its node, so its probes stay as they are"});
     }
     return on_host;
   }
@@ -129,13 +132,13 @@ class PodTranslation {
   Status exclude_real_ports() {
     TRY_OK(undo());
     old_ = Record();
-    std::vector<std::string> ignored;
-    TRY(const std::vector<Slot> slots, find_slots(pod_, old_, sidecar_name(), ignored));
+    std::vector<Warning> ignored;
+    std::vector<std::string> unknown;
     std::vector<uint16_t> ports;
-    for (const Slot& slot : slots) {
-      const Result<probe::Probe> probe = read_action(slot, ignored);
+    for (const Slot& slot : find_slots(pod_, old_, handler(), ignored)) {
+      const Result<probe::Probe> probe = read_action(slot, unknown);
       if (!probe.ok()) {
-        leave(slot, probe.status());
+        leave(slot, "HF7121", split_reason(probe.status()).message);
       } else if (probe->host.empty()) {
         ports.push_back(probe->port);
       }
@@ -148,9 +151,8 @@ class PodTranslation {
     return record_.annotations.empty() ? absl::OkStatus() : annotations.finish();
   }
 
-  void leave(const Slot& slot, const Status& why) {
-    const string_view text = split_reason(why).message;
-    warnings_.push_back(fmt::format("{}: {}, so it stays as it is.", place_of(slot), text));
+  void leave(const Slot& slot, const char* code, string_view why) {
+    warnings_.push_back({code, place_of(slot), fmt::format("{}, so it stays as it is", why)});
     if (slot.ours) restore_slot(slot);
   }
 
@@ -158,27 +160,28 @@ class PodTranslation {
   Status plan(std::vector<Slot>& slots) {
     for (Slot& slot : slots) {
       if (slot.early) {
-        leave(slot, absl::FailedPreconditionError(
-                        slot.hook ? "the handler may not be there when it is called"
-                                  : "it is started before the handler"));
+        leave(slot, "HF7122",
+              slot.hook ? "the handler may not be there when it is called"
+                        : "it is started before the handler");
         continue;
       }
       std::vector<std::string> unknown;
       const Result<probe::Probe> probe = read_action(slot, unknown);
       if (!probe.ok()) {
-        leave(slot, probe.status());
+        leave(slot, "HF7121", split_reason(probe.status()).message);
         continue;
       }
       if (probe->port == settings_.port && probe->host.empty()) return taken_port(place_of(slot));
       Result<std::string> path = registry_.add(*probe);
       if (!path.ok()) {
-        leave(slot, path.status());
+        leave(slot, "HF7121", split_reason(path.status()).message);
         continue;
       }
       for (const std::string& field : unknown) {
-        warnings_.push_back(fmt::format(
-            "{}: {} is a field that the handler does not know; the probe is made without it.",
-            place_of(slot), quoted(field)));
+        warnings_.push_back({"HF7123", place_of(slot),
+                             fmt::format("{} is a field that the handler does not know; the probe "
+                                         "is made without it",
+                                         quoted(field))});
       }
       planned_.push_back({std::move(slot), *std::move(path)});
     }
@@ -239,7 +242,7 @@ class PodTranslation {
     }
     put_sidecar(spec(),
                 {.name = sidecar_name(),
-                 .image = options_.image.empty() ? kDefaultImage : options_.image,
+                 .image = options_.image,
                  .port = settings_.port,
                  .registry = registry_.to_json(),
                  .native = native},
@@ -248,7 +251,7 @@ class PodTranslation {
 
   json::object& pod_;
   const InjectOptions& options_;
-  std::vector<std::string>& warnings_;
+  std::vector<Warning>& warnings_;
   Record old_;
   Record record_;
   Settings settings_;
@@ -262,15 +265,17 @@ Result<Translation> edit_pods(const json::value& document, const InjectOptions& 
   Translation out{.document = document, .patch = {}, .warnings = {}};
   TRY(const std::vector<PodPlace> places, find_pods(out.document));
   for (const PodPlace& place : places) {
-    std::vector<std::string> warnings;
+    std::vector<Warning> warnings;
     PodTranslation pod(*place.pod, options, warnings);
     const Status edited = edit(pod);
     if (!edited.ok()) {
       const Reason reason = split_reason(edited);
       return coded(edited.code(), reason.code, fmt::format("{}: {}", place.owner, reason.message));
     }
-    for (const std::string& warning : warnings) {
-      out.warnings.push_back(fmt::format("{}: {}", place.owner, warning));
+    for (Warning& warning : warnings) {
+      warning.place =
+          warning.place.empty() ? place.owner : fmt::format("{}: {}", place.owner, warning.place);
+      out.warnings.push_back(std::move(warning));
     }
   }
   out.patch = difference(document, out.document);
@@ -278,6 +283,22 @@ Result<Translation> edit_pods(const json::value& document, const InjectOptions& 
 }
 
 }  // namespace
+
+Status check_options(const InjectOptions& options) {
+  const auto wrong = [](string_view why) {
+    return coded(absl::StatusCode::kInvalidArgument, "HF7110", why);
+  };
+  if (!is_dns_label(options.sidecar)) {
+    return wrong(
+        fmt::format("the sidecar's name {} is no container's: use letters in lower case, "
+                    "digits and dashes, at most 63",
+                    quoted(options.sidecar)));
+  }
+  if (!is_image(options.image)) {
+    return wrong(fmt::format("the sidecar's image {} is none", quoted(options.image)));
+  }
+  return absl::OkStatus();
+}
 
 Result<Translation> translate(const json::value& document, const InjectOptions& options) {
   return edit_pods(document, options, [](PodTranslation& pod) { return pod.translate(); });

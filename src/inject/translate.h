@@ -11,22 +11,26 @@
 #include <vector>
 
 #include "base/result.h"
+#include "inject/warning.h"
 
 namespace holdfast::inject {
 
+inline constexpr const char* kDefaultImage = "holdfast/holdfastd:latest";
+
 struct InjectOptions {
-  uint16_t port = 9000;  // of the handler; a pod's annotation wins, 0 disables
-  bool enabled = true;   // what a pod gets that has no annotation about it
-  std::string image{};   // of the sidecar; empty: kDefaultImage
+  uint16_t port = 9000;               // of the handler; a pod's annotation wins, 0 disables
+  bool enabled = true;                // what a pod gets that has no annotation about it
+  std::string image = kDefaultImage;  // of the sidecar
   std::string sidecar = "holdfast-sidecar";
 };
 
-constexpr const char* kDefaultImage = "holdfast/holdfastd:latest";
+// HF7110, naming the option, if one of them cannot be.
+Status check_options(const InjectOptions& options);
 
 struct Translation {
-  boost::json::value document;        // translated
-  boost::json::array patch;           // RFC 6902, minimal; empty: nothing to do
-  std::vector<std::string> warnings;  // one sentence each
+  boost::json::value document;    // translated
+  boost::json::array patch;       // RFC 6902, minimal; empty: nothing to do
+  std::vector<Warning> warnings;  // of each kind all; condensed() before they are shown
 };
 
 // document: a Pod, a workload with a pod template, or a List of such; anything else comes back as

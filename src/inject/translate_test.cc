@@ -40,6 +40,12 @@ const json::value& at(const json::value& document, const char* pointer) {
   return found == nullptr ? kNothing : *found;
 }
 
+// A warning with this code and these words.
+auto Says(const char* code, const char* words) {
+  return testing::AllOf(testing::Field(&Warning::code, code),
+                        testing::ResultOf(without_code, HasSubstr(words)));
+}
+
 std::string code_of(const Status& status) {
   return std::string(split_reason(status).code);
 }
@@ -237,13 +243,16 @@ TEST(Translate, AHookThatCameLaterMovesTheHandler) {
 
 TEST(Translate, AHookIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryContainer) {
   json::value pod = web_pod();
-  pod.at("spec").at("containers").as_array().push_back(parse(R"({"name":"holdfast-sidecar"})"));
+  pod.at("spec")
+      .at("containers")
+      .as_array()
+      .push_back(parse(R"({"name":"holdfast-sidecar","image":"x/holdfastd"})"));
   const json::value hooks = parse(R"({"preStop":{"httpGet":{"path":"/drain","port":8080}}})");
   pod.at("spec").at("containers").at(0).as_object()["lifecycle"] = hooks;
 
   const Translation done = translated(pod);
 
-  EXPECT_THAT(done.warnings, ElementsAre(HasSubstr("may not be there when it is called")));
+  EXPECT_THAT(done.warnings, ElementsAre(Says("HF7122", "may not be there when it is called")));
   EXPECT_EQ(at(done.document, "/spec/containers/0/lifecycle"), hooks);
 }
 
@@ -270,13 +279,16 @@ TEST(Translate, OtherKindsAndOtherGroupsComeBackAsTheyAre) {
 
 TEST(Translate, AnEarlyContainerIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryOne) {
   json::value pod = web_pod();
-  pod.at("spec").at("containers").as_array().push_back(parse(R"({"name":"holdfast-sidecar"})"));
+  pod.at("spec")
+      .at("containers")
+      .as_array()
+      .push_back(parse(R"({"name":"holdfast-sidecar","image":"x/holdfastd"})"));
   pod.at("spec").as_object()["initContainers"] = parse(
       R"([{"name":"logs","restartPolicy":"Always","startupProbe":{"tcpSocket":{"port":5066}}}])");
 
   const Translation done = translated(pod);
 
-  EXPECT_THAT(done.warnings, ElementsAre(HasSubstr("it is started before the handler")));
+  EXPECT_THAT(done.warnings, ElementsAre(Says("HF7122", "it is started before the handler")));
   EXPECT_EQ(at(done.document, "/spec/initContainers"), pod.at("spec").at("initContainers"));
 }
 

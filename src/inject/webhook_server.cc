@@ -25,6 +25,8 @@ constexpr size_t kMaxHealthConnections = 64;
 // Kept back of the time that is granted, for the way of the answer.
 constexpr Duration kMostKeptBack = std::chrono::milliseconds(500);
 constexpr int kKeptBackPart = 10;
+constexpr size_t kMaxDiscardedBytes = 4 * kMaxReviewBytes;
+constexpr Duration kLinger = std::chrono::seconds(3);
 
 net::HttpServerOptions https_options(const WebhookOptions& options) {
   net::HttpServerOptions http;
@@ -32,6 +34,9 @@ net::HttpServerOptions https_options(const WebhookOptions& options) {
   http.limits.max_body_bytes = kMaxReviewBytes;
   http.max_buffered_bytes = options.max_buffered_bytes;
   http.body_timeout = options.max_timeout;
+  // So that who sends too much reads 413 instead of a broken connection.
+  http.max_discarded_bytes = kMaxDiscardedBytes;
+  http.linger = kLinger;
   return http;
 }
 
@@ -43,7 +48,8 @@ net::HttpServerOptions http_options() {
 }
 
 std::string path_of(const net::HttpRequest& request) {
-  return request.target.segments.size() == 1 ? request.target.segments[0] : "";
+  const net::HttpTarget& target = request.target;
+  return target.segments.size() == 1 && !target.ends_with_slash ? target.segments[0] : "";
 }
 
 net::HttpResponse not_here() {

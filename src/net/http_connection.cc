@@ -18,7 +18,6 @@ namespace {
 constexpr size_t kWaitingReadBytes = 2 << 10;  // what an idle connection keeps ready
 constexpr size_t kBodyReadBytes = 16 << 10;
 constexpr size_t kWritePieceBytes = 64 << 10;
-constexpr size_t kMaxDiscardedBytes = 256 << 10;
 
 // A cancelled part of a pair ends by the errors of what it waits for, not by an exception.
 asio::awaitable<void> without_throwing(asio::awaitable<void> task) {
@@ -248,22 +247,23 @@ asio::awaitable<bool> HttpConnection::respond(bool close) {
   if (!close) co_return true;
   enter(Phase::Lingering);
   if (!shared_.options.peer_closes_first) co_await stream_->finish();
-  co_await discard_input();
+  pending_.resize(kBodyReadBytes);  // nobody will look at it
+  co_await discard_input(pending_);
   co_return false;
 }
 
 asio::awaitable<void> HttpConnection::run_stream() {
   using namespace asio::experimental::awaitable_operators;
   enter(Phase::Handling);
-  co_await (without_throwing(response_.stream(*this)) || without_throwing(discard_input()));
+  std::array<char, 1024> unread;
+  co_await (without_throwing(response_.stream(*this)) || without_throwing(discard_input(unread)));
   if (chunked_) static_cast<void>(co_await write_pieces("0\r\n\r\n"));
 }
 
 // Until the peer ends, or sends more than it has reason to.
-asio::awaitable<void> HttpConnection::discard_input() {
-  std::array<char, 1024> unread;
-  for (size_t total = 0; total < kMaxDiscardedBytes;) {
-    const Result<size_t> count = co_await stream_->read_some(unread);
+asio::awaitable<void> HttpConnection::discard_input(std::span<char> room) {
+  for (size_t total = 0; total < shared_.options.max_discarded_bytes;) {
+    const Result<size_t> count = co_await stream_->read_some(room);
     if (!count.ok() || *count == 0) co_return;
     total += *count;
   }

@@ -33,7 +33,10 @@ struct HttpServerOptions {
   Duration idle_timeout = std::chrono::seconds(60);    // until the first byte of a request
   Duration write_timeout = std::chrono::seconds(30);   // for every 64 KiB
   Duration linger = std::chrono::seconds(1);           // for the peer to read the last response
-  Duration grace = std::chrono::seconds(1);            // for running requests when it stops
+  // What a peer may still send meanwhile; beyond, its connection is reset and the response may be
+  // lost to it.
+  size_t max_discarded_bytes = 256 << 10;
+  Duration grace = std::chrono::seconds(1);  // for running requests when it stops
   Duration sweep_period = std::chrono::milliseconds(100);
   // The next four are for peers that ask once per connection and may give up: probers.
   bool raw_targets = false;        // HttpRequest has its target as it was sent
@@ -95,7 +98,7 @@ class HttpConnection final : private HttpSink {
   asio::awaitable<bool> read_more(const HttpParser& parser);
   asio::awaitable<bool> respond(bool close);
   asio::awaitable<void> run_stream();
-  asio::awaitable<void> discard_input();
+  asio::awaitable<void> discard_input(std::span<char> room);
   asio::awaitable<Status> write_pieces(std::string_view bytes);
   asio::awaitable<Status> write(std::string_view bytes) override;  // of a stream
   bool hold(size_t body_bytes);

@@ -49,6 +49,7 @@ Status parse_path(string_view path, size_t limit, HttpTarget& out) {
   if (!path.starts_with('/')) {
     return absl::InvalidArgumentError("the path does not begin with a slash");
   }
+  out.ends_with_slash = path.ends_with('/');
   path.remove_prefix(1);
   while (!path.empty()) {
     if (out.segments.size() == limit) return absl::InvalidArgumentError("the path is too deep");

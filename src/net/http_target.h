@@ -18,6 +18,7 @@ struct HttpTarget {
   // "/" has none; an empty one at the end ("/v1/") is left out.
   std::vector<std::string> segments{};
   std::vector<std::pair<std::string, std::string>> query{};  // in order, names may repeat
+  bool ends_with_slash = false;
 };
 
 struct HttpTargetLimits {

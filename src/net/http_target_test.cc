@@ -20,9 +20,11 @@ TEST(HttpTarget, ThePathBecomesDecodedSegments) {
   EXPECT_THAT(target->query, IsEmpty());
 }
 
-TEST(HttpTarget, ASlashAtTheEndSaysNothing) {
+TEST(HttpTarget, ASlashAtTheEndIsNoSegmentButIsToldOf) {
   EXPECT_THAT(parse_target("/")->segments, IsEmpty());
   EXPECT_THAT(parse_target("/v1/")->segments, ElementsAre("v1"));
+  EXPECT_TRUE(parse_target("/v1/?a=b")->ends_with_slash);
+  EXPECT_FALSE(parse_target("/v1?a=b/")->ends_with_slash);
 }
 
 TEST(HttpTarget, TheQueryKeepsItsOrderAndRepeatedNames) {

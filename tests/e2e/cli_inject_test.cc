@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -108,9 +109,51 @@ TEST(CliInject, WarningsGoToTheOtherStream) {
       inject({"-f", "-"},
              "kind: Pod\nspec: {containers: [{name: a, livenessProbe: {exec: {command: [x]}}}]}\n");
 
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.error, StartsWith("warning: -: Pod: container \"a\", livenessProbe:"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.error, StartsWith("warning HF7120: -: Pod: container \"a\", livenessProbe:"));
   EXPECT_THAT(result.output, Not(HasSubstr("warning")));
+  EXPECT_THAT(result.output, StartsWith("kind: Pod\n"));
+}
+
+TEST(CliInject, WarningsCanBeNoFailure) {
+  const ProgramOutcome result =
+      inject({"-f", "-", "--fail-on", "failure"},
+             "kind: Pod\nspec: {containers: [{name: a, livenessProbe: {exec: {command: [x]}}}]}\n");
+
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.error, StartsWith("warning HF7120: "));
+}
+
+TEST(CliInject, TwoThousandLikeWarningsAreAFewLines) {
+  std::string pods;
+  for (int i = 0; i < 2000; ++i) {
+    pods += "---\nkind: Pod\nspec: {containers: [{name: a, livenessProbe: {exec: {}}}]}\n";
+  }
+
+  const ProgramOutcome result = inject({"-f", "-"}, pods);
+
+  EXPECT_EQ(std::ranges::count(result.error, '\n'), 4) << result.error;
+  EXPECT_THAT(result.error, HasSubstr("warning HF7120: and 1997 more like these\n"));
+  EXPECT_EQ(result.output, pods);
+}
+
+TEST(CliInject, ASidecarThatCannotBeIsAUsageError) {
+  const std::vector<std::vector<std::string>> rows = {
+      {"--sidecar", "Not One"}, {"--sidecar", ""}, {"--image", ""}, {"--image", "a b"}};
+  for (const std::vector<std::string>& row : rows) {
+    const ProgramOutcome result = inject({"-f", "-", row[0], row[1]}, kPod);
+    EXPECT_EQ(result.exit_code, 64) << row[0] << " " << row[1] << result.error;
+    EXPECT_THAT(result.error, HasSubstr("HF7110")) << row[0];
+    EXPECT_EQ(result.output, "") << row[0];
+  }
+}
+
+TEST(CliInject, AnApplicationThatHasTheSidecarsNameIsNotPassedOver) {
+  const ProgramOutcome result = inject({"-f", "-", "--sidecar", "web"}, kPod);
+
+  EXPECT_EQ(result.exit_code, 65);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.error, AllOf(HasSubstr("HF7109"), HasSubstr("container \"web\"")));
 }
 
 TEST(CliInject, JsonStaysJson) {

@@ -120,6 +120,48 @@ TEST(Install, GivenFilesAreUsedAndCheckedBeforeAnythingIsPrinted) {
   }
 }
 
+// The line that is printed makes one that is taken.
+TEST(Install, ACertificateThatNoApiServerBelievesIsRefusedWithItsNamesAndAWayOut) {
+  TempDir folder;
+  const PrintedPair pair = printed_pair();
+  std::ofstream(folder.file("ca")) << pair.ca;
+  std::ofstream(folder.file("crt")) << pair.certificate;
+  std::ofstream(folder.file("key")) << pair.key;
+  std::ofstream(folder.file("other")) << printed_pair().ca;
+  const auto with = [&](const std::string& ca, const std::string& crt, const std::string& key) {
+    return print_manifests({"--ca-file", folder.file(ca), "--certificate-file", folder.file(crt),
+                            "--key-file", folder.file(key), "--namespace", "shop"});
+  };
+
+  const ProgramOutcome misnamed = with("ca", "crt", "key");
+  EXPECT_EQ(misnamed.exit_code, 65);
+  EXPECT_EQ(misnamed.output, "");
+  EXPECT_THAT(misnamed.error, HasSubstr("HF7158"));
+  EXPECT_THAT(misnamed.error, HasSubstr("it is not for holdfast-injector.shop.svc; it is for "
+                                        "holdfast-injector.holdfast-system.svc, "));
+  const size_t line = misnamed.error.find("openssl req");
+  ASSERT_NE(line, std::string::npos) << misnamed.error;
+  const std::string command = misnamed.error.substr(line, misnamed.error.find('\n', line) - line);
+  EXPECT_EQ(run({"sh", "-c", "cd " + folder.path().string() + " && " + command}).exit_code, 0);
+  const ProgramOutcome made = with("tls.crt", "tls.crt", "tls.key");
+  EXPECT_EQ(made.exit_code, 0) << made.error;
+  EXPECT_THAT(with("other", "tls.crt", "tls.key").error, HasSubstr("does not vouch for it"));
+}
+
+TEST(Install, AWrongSecretIsNamedByItsOption) {
+  TempDir folder;
+  std::ofstream(folder.file("ca")) << printed_pair().ca;
+  for (const char* name : {"Not-One", "a b", ".a", "a_b"}) {
+    const ProgramOutcome refused =
+        print_manifests({"--ca-file", folder.file("ca"), "--existing-secret", name});
+    EXPECT_EQ(refused.exit_code, 64) << name;
+    EXPECT_THAT(refused.error, HasSubstr("HF7156")) << name;
+    EXPECT_THAT(refused.error, HasSubstr("--existing-secret: ")) << name;
+  }
+  EXPECT_EQ(print_manifests({"--ca-file", folder.file("ca"), "--existing-secret", "a.b"}).exit_code,
+            0);
+}
+
 TEST(Install, AnExistingSecretIsReferredToAndNoKeyIsPrinted) {
   TempDir folder;
   std::ofstream(folder.file("ca")) << printed_pair().ca;
@@ -137,6 +179,7 @@ TEST(Install, WrongOptionsAreUsageErrors) {
   const std::vector<std::vector<std::string>> rows = {{"--namespace", "Not-One"},
                                                       {"--namespace", "kube-system"},
                                                       {"--image", "a b"},
+                                                      {"--image", ""},
                                                       {"--failure-policy", "maybe"},
                                                       {"--timeout-seconds", "31"},
                                                       {"--replicas", "0"},

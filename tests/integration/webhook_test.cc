@@ -37,7 +37,9 @@ Result<Translation> mark(const json::value& pod, const InjectOptions&) {
     }
     index += 1;
   }
-  if (!made.patch.empty()) made.warnings.push_back("marked " + std::to_string(made.patch.size()));
+  if (!made.patch.empty()) {
+    made.warnings.push_back({"HF7120", "", "marked " + std::to_string(made.patch.size())});
+  }
   return made;
 }
 
@@ -83,7 +85,7 @@ TEST_F(WebhookTest, APodIsPatchedForBothVersionsAndBothPolicies) {
       EXPECT_EQ(made.code, 201) << made.message;
       EXPECT_FALSE(made.webhook_failed) << made.message;
       EXPECT_EQ(made.pod.at("spec").at("containers").at(0).at("marked"), true);
-      EXPECT_EQ(made.warnings, std::vector<std::string>{"marked 1"});
+      EXPECT_EQ(made.warnings, std::vector<std::string>{"HF7120: marked 1"});
     }
   }
   EXPECT_EQ(webhook.counted("holdfast_injector_reviews_total", {{"verdict", "patched"}}), 4);
@@ -189,6 +191,7 @@ TEST_F(WebhookTest, AContentTypeMayNameItsCharset) {
 TEST_F(WebhookTest, OnlyItsOwnPathsAndMethodsAreAnswered) {
   const std::pair<const char*, int> rows[] = {
       {"GET /inject", 405},   {"PUT /inject", 405},     {"POST /", 404},
+      {"POST /inject/", 404}, {"GET /healthz/", 404},   {"POST /inject/?x=y", 404},
       {"POST /mutate", 404},  {"POST /inject/x", 404},  {"GET /metrics", 404},
       {"GET /healthz", 200},  {"GET /readyz?x=y", 200}, {"GET /livez", 200},
       {"POST /healthz", 405}, {"DELETE /readyz", 405},  {"GET /..%2f..%2fetc", 400},
@@ -218,6 +221,25 @@ TEST_F(WebhookTest, TheBodysLimitIsSevenMebibytesAndHoldsForEveryForm) {
   while (sent < 4 * inject::kMaxReviewBytes && endless.send(chunk)) sent += 0x10000;
   EXPECT_EQ(endless.read_reply().status, 413);
   EXPECT_EQ(webhook.counted("holdfast_http_requests_total", {{"code", "413"}}), 2);
+}
+
+// As a client does that writes all of its request before it reads.
+TEST_F(WebhookTest, WhoSendsTooMuchCanStillReadWhy) {
+  const std::string body(2 * inject::kMaxReviewBytes, ' ');
+  const std::string head = "POST /inject HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+  for (const std::string& form :
+       {fmt::format("Content-Length: {}\r\n\r\n{}", body.size(), body),
+        fmt::format("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n", body.size(),
+                    body)}) {
+    HttpClient client(webhook.https());
+    ASSERT_TRUE(client.start_tls(nullptr));
+
+    EXPECT_TRUE(client.send(head + form));
+
+    const Reply reply = client.read_reply();
+    EXPECT_EQ(reply.status, 413);
+    EXPECT_THAT(reply.body, HasSubstr("HF6032"));
+  }
 }
 
 TEST_F(WebhookTest, AChunkedReviewIsTaken) {
