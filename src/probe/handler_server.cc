@@ -30,6 +30,7 @@ net::HttpServerOptions handler_http_options() {
   options.cancel_handlers = true;
   options.replace_waiting = true;
   options.peer_closes_first = true;
+  options.name_peers = false;
   return options;
 }
 
