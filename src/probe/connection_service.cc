@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -68,6 +69,10 @@ void Connection::close() {
   tls_.reset();
   boost::system::error_code ignored;  // closed either way
   socket_.close(ignored);
+}
+
+void Connection::close_soon() {
+  if (socket_.is_open()) asio::post(socket_.get_executor(), [old = std::move(socket_)] {});
 }
 
 void Connection::expire() {

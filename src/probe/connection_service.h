@@ -44,6 +44,8 @@ class Connection final : public Expiring {
   // Waits for some time of what is left; false if the time is over or nobody wants it any more.
   asio::awaitable<bool> pause(Duration duration);
   void close();
+  // When the loop has done what it is at.
+  void close_soon();
 
   // What TLS agreed on: "h2", "http/1.1", or nothing.
   std::string_view protocol() const { return tls_ ? tls_->protocol() : std::string_view(); }

@@ -61,7 +61,7 @@ const ProberStats& ProberService::stats() const {
   return shared_->stats;
 }
 
-asio::awaitable<Outcome> ProberService::run(const Probe& probe) {
+asio::awaitable<Outcome> ProberService::run(const Probe& probe, Closing closing) {
   Shared& shared = *shared_;
   shared.stats.started += 1;
   if (shared.stats.running >= shared.options.max_running) {
@@ -80,6 +80,7 @@ asio::awaitable<Outcome> ProberService::run(const Probe& probe) {
   Outcome outcome = co_await shared.carry_out(*connection, probe, ways);
   const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
   const bool cancelled = state.cancelled() != asio::cancellation_type::none;
+  if (closing == Closing::Soon && !cancelled) connection->close_soon();
   connection.reset();
   if (cancelled) outcome = judge_failure(absl::CancelledError("cancelled"));
   shared.count(outcome, cancelled);
