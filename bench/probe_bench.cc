@@ -2,9 +2,10 @@
 // for each kind how long one takes, and how many are made per second. One at a time, the caller of
 // the handler is that prober, too, so a probe through it is two connections made and closed instead
 // of one. Many at once, callers are as cheap as can be: with a connection each time, as the
-// kubelet, and with connections that are kept. Promises, for HTTP: the handler adds at most 150 us
-// (p50) and carries at least 10,000 probes per second; its memory and descriptors do not grow over
-// a million of them (HF_BENCH_PROBES). An argument, as HTTPS, is another kind to measure besides
+// kubelet, and with connections that are kept. A raw relay in the handler's place, in the same run,
+// says how much of it is the machine's. Promises, for HTTP: the handler adds at most 150 us (p50)
+// and carries at least 10,000 probes per second; its memory and descriptors do not grow over a
+// million of them (HF_BENCH_PROBES). An argument, as HTTPS, is another kind to measure besides
 // HTTP; without any, all are.
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bars.h"
@@ -22,6 +24,7 @@
 #include "probe/registry.h"
 #include "probe_callers.h"
 #include "probe_load.h"
+#include "probe_relay.h"
 #include "process_usage.h"
 #include "support/eventually.h"
 
@@ -44,6 +47,13 @@ struct Added {
   double p50_us = 0;
   double per_second = 0;
   double kept_per_second = 0;
+};
+
+// The same of the relay, and what a probe costs it.
+struct Relayed {
+  double p50_us = 0;
+  double per_second = 0;
+  double cpu_us = 0;
 };
 
 void print(const std::string& what, const ProbeTimes& times) {
@@ -81,6 +91,28 @@ Added compare(const Kind& kind) {
   }
   return {
       .p50_us = median(added), .per_second = median(rates), .kept_per_second = median(kept_rates)};
+}
+
+// The same as compare() for the relay; the direct probes are measured again, beside it.
+Relayed compare_relay(const Kind& kind, const RawRelay& relay) {
+  std::vector<double> added;
+  std::vector<double> rates;
+  std::vector<double> costs;
+  const probe::Probe through = {.action = probe::HttpGet{.path = "/"}, .port = relay.port()};
+  for (int round = 0; round < kRounds; ++round) {
+    const ProbeTimes one = run_load({.probe = kind.direct, .time = kTime});
+    const ProbeTimes relayed = run_load({.probe = through, .time = kTime});
+    print("HTTP direct, one", one);
+    print("HTTP raw relay, one", relayed);
+    const double cpu = cpu_seconds(relay.pid());
+    const ProbeTimes many =
+        call_handler({.port = relay.port(), .target = "/", .at_once = kAtOnce, .time = kTime});
+    print("HTTP raw relay, 16", many);
+    added.push_back(relayed.p50_us - one.p50_us);
+    rates.push_back(many.per_second);
+    costs.push_back((cpu_seconds(relay.pid()) - cpu) * 1e6 / static_cast<double>(many.made));
+  }
+  return {.p50_us = median(added), .per_second = median(rates), .cpu_us = median(costs)};
 }
 
 uint64_t wanted_probes() {
@@ -130,6 +162,8 @@ void run(const std::set<std::string>& wanted) {
   std::vector<std::string> paths;
   for (const Kind& kind : kinds) paths.push_back(registry.add(kind.direct).value());
   test::ProbeHandler handler(registry.to_json());
+  const RawRelay relay(app.port());
+  const Relayed relayed = compare_relay(kinds[0], relay);
   std::vector<Added> added;
   for (size_t i = 0; i < kinds.size(); ++i) {
     kinds[i].through = {.action = probe::HttpGet{.path = paths[i]}, .port = handler.port()};
@@ -139,6 +173,11 @@ void run(const std::set<std::string>& wanted) {
     std::printf("%s: the handler adds %.0f us (p50), carries %.0f/s\n", kinds[i].name,
                 added[i].p50_us, added[i].per_second);
   }
+  std::printf(
+      "HTTP: the handler adds %.0f us (p50), the raw relay %.0f: %.2f times; they carry %.0f/s and "
+      "%.0f/s: %.2f times; the relay needs %.0f us of CPU for a probe\n",
+      added[0].p50_us, relayed.p50_us, added[0].p50_us / relayed.p50_us, added[0].per_second,
+      relayed.per_second, added[0].per_second / relayed.per_second, relayed.cpu_us);
   make_many(handler, kinds[0]);
   bar_at_most("probe_http_added_p50_us", added[0].p50_us, 150);
   bar_at_least("probe_http_per_second", added[0].per_second, 10'000);
@@ -149,6 +188,10 @@ void run(const std::set<std::string>& wanted) {
 }  // namespace holdfast::bench
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "--relay") {
+    return holdfast::bench::run_relay(static_cast<uint16_t>(std::atoi(argv[2])),
+                                      static_cast<uint16_t>(std::atoi(argv[3])));
+  }
   holdfast::bench::run(std::set<std::string>(argv + 1, argv + argc));
   return 0;
 }

@@ -3,8 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -42,6 +40,15 @@ HttpCounters::HttpCounters(metrics::Registry& registry)
                             .help = "HTTP connections that failed or were too slow, by phase."})),
       requests(registry.counter({.name = "holdfast_http_requests_total",
                                  .help = "HTTP requests answered, by status code."})) {}
+
+void HttpCounters::count_request(int status) {
+  auto known = known_requests_.find(status);
+  if (known == known_requests_.end()) {
+    const metrics::Counter made = requests.with({{"code", fmt::format("{}", status)}});
+    known = known_requests_.emplace(status, made).first;
+  }
+  known->second.add();
+}
 
 HttpConnection::HttpConnection(HttpShared& shared, const HttpHandler& handler,
                                std::unique_ptr<HttpStream> stream, HttpPeer peer)
@@ -96,7 +103,8 @@ void HttpConnection::on_tick(Time now) {
 void HttpConnection::close() {
   closed_ = true;
   stream_->close();
-  handler_ends_.emit(asio::cancellation_type::terminal);
+  const bool ends = shared_.options.cancel_handlers && ends_ != nullptr;
+  if (ends) ends_->emit(asio::cancellation_type::terminal);
 }
 
 bool HttpConnection::give_way() {
@@ -107,12 +115,12 @@ bool HttpConnection::give_way() {
   return true;
 }
 
-asio::awaitable<void> HttpConnection::run() {
-  if (co_await shake_hands()) {
-    bool more = true;
-    while (more) more = co_await serve_one();
-  }
-  stream_->close();
+asio::awaitable<void> HttpConnection::run(asio::cancellation_signal& ends) {
+  ends_ = &ends;
+  bool more = stream_->is_plain() || co_await shake_hands();
+  while (more) more = co_await serve_one();
+  ends_ = nullptr;
+  if (!lingers_) stream_->close();
 }
 
 asio::awaitable<bool> HttpConnection::shake_hands() {
@@ -146,7 +154,7 @@ asio::awaitable<bool> HttpConnection::serve_one() {
     response_ = http_error(400, "HF6030",
                            std::string_view(readable.message().data(), readable.message().size()));
   } else if (got == Got::Request) {
-    co_await handle();
+    response_ = co_await handler_(request_);
   }
   request_.body = {};
   hold(0);
@@ -164,24 +172,10 @@ asio::awaitable<bool> HttpConnection::serve_one() {
   co_return true;
 }
 
-// Apart from the rest of the connection, if only it is to be cancelled.
-asio::awaitable<void> HttpConnection::handle() {
-  if (!shared_.options.cancel_handlers) {
-    response_ = co_await handler_(request_);
-    co_return;
-  }
-  const auto run = [](HttpConnection& self) -> asio::awaitable<void> {
-    co_await asio::this_coro::throw_if_cancelled(false);
-    self.response_ = co_await self.handler_(self.request_);
-  };
-  co_await asio::co_spawn(co_await asio::this_coro::executor, run(*this),
-                          asio::bind_cancellation_slot(handler_ends_.slot(), asio::use_awaitable));
-  // The signal is in use until the handler's coroutine has ended, which reports before it does.
-  co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
-}
-
 asio::awaitable<HttpConnection::Got> HttpConnection::read_request(HttpParser& parser) {
   continue_sent_ = false;
+  const bool first = phase_ == Phase::Handshake;
+  if (first && stream_->is_plain()) read_first();
   if (pending_.empty()) pending_.shrink_to_fit();
   enter(pending_.empty() ? Phase::Idle : Phase::Header);
   for (;;) {
@@ -198,6 +192,13 @@ asio::awaitable<HttpConnection::Got> HttpConnection::read_request(HttpParser& pa
     const bool read = co_await read_more(parser);
     if (!read) co_return Got::Nothing;
   }
+}
+
+// What came with the connection, as far as it did.
+void HttpConnection::read_first() {
+  pending_.resize(kWaitingReadBytes);
+  const std::optional<Result<size_t>> count = stream_->read_now(pending_);
+  pending_.resize(count ? count->value_or(0) : 0);
 }
 
 asio::awaitable<bool> HttpConnection::read_more(const HttpParser& parser) {
@@ -237,15 +238,22 @@ asio::awaitable<bool> HttpConnection::respond(bool close) {
   const bool streams = response_.stream != nullptr;
   close = close || streams || shared_.stopping || !shared_.options.healthy();
   chunked_ = streams && chunks_understood_;
-  shared_.counters.requests.with({{"code", fmt::format("{}", response_.status)}}).add();
+  shared_.counters.count_request(response_.status);
   std::string bytes = format_head(response_, {.close = close, .chunked = chunked_, .date = date()});
   const bool with_body = request_.method != "HEAD";
   if (with_body && !streams) bytes += response_.body;
-  const Status written = co_await write_pieces(bytes);
-  if (!written.ok()) co_return false;
+  enter(Phase::Writing);
+  const Result<size_t> sent = stream_->write_now(bytes);
+  if (!sent.ok()) co_return false;
+  if (*sent < bytes.size()) {
+    const Status written = co_await write_pieces(std::string_view(bytes).substr(*sent));
+    if (!written.ok()) co_return false;
+  }
   if (with_body && streams) co_await run_stream();
   if (!close) co_return true;
   enter(Phase::Lingering);
+  lingers_ = shared_.options.peer_closes_first && stream_->is_plain();
+  if (lingers_) co_return false;
   if (!shared_.options.peer_closes_first) co_await stream_->finish();
   pending_.resize(kBodyReadBytes);  // nobody will look at it
   co_await discard_input(pending_);

@@ -10,6 +10,7 @@
 #include <array>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,11 +39,12 @@ struct HttpServerOptions {
   size_t max_discarded_bytes = 256 << 10;
   Duration grace = std::chrono::seconds(1);  // for running requests when it stops
   Duration sweep_period = std::chrono::milliseconds(100);
-  // The next four are for peers that ask once per connection and may give up: probers.
+  // The next five are for peers that ask once per connection and may give up: probers.
   bool raw_targets = false;        // HttpRequest has its target as it was sent
   bool cancel_handlers = false;    // of peers that are gone; looked at by the sweep
   bool replace_waiting = false;    // when full, who has waited for its peer the longest gives way
   bool peer_closes_first = false;  // within the linger, so that TIME_WAIT is the peer's
+  bool name_peers = true;          // HttpPeer::source is set
   // While false every response ends its connection, so that clients go elsewhere.
   std::function<bool()> healthy = [] { return true; };
 };
@@ -54,7 +56,14 @@ struct HttpCounters {
   metrics::Family<metrics::Counter>& refused;   // connections, by reason
   metrics::Family<metrics::Counter>& cut;       // connections, by the phase they were too slow in
   metrics::Family<metrics::Counter>& requests;  // by status code
+
+  void count_request(int status);
+
+ private:
+  std::map<int, metrics::Counter> known_requests_{};  // looking them up there costs more
 };
+
+constexpr size_t kMaxDiscardedBytes = 256 << 10;  // of what a peer sends after its last request
 
 // What the connections of a server have in common.
 struct HttpShared {
@@ -76,8 +85,12 @@ class HttpConnection final : private HttpSink {
                  HttpPeer peer);
   ~HttpConnection() override;
 
-  // Until either side ends it.
-  asio::awaitable<void> run();
+  // Until either side ends it. `ends` is what ends the coroutine that awaits it.
+  asio::awaitable<void> run(asio::cancellation_signal& ends);
+  // After run(): what its peer is to close first, if so; and until when.
+  bool lingers() const { return lingers_; }
+  std::unique_ptr<HttpStream> take_stream() { return std::move(stream_); }
+  std::optional<Time> deadline() const { return deadline_; }
   // Its handler, if one runs, is cancelled.
   void close();
   // Closes it if its phase has lasted too long.
@@ -93,8 +106,8 @@ class HttpConnection final : private HttpSink {
   void enter(Phase phase);
   asio::awaitable<bool> shake_hands();
   asio::awaitable<bool> serve_one();
-  asio::awaitable<void> handle();
   asio::awaitable<Got> read_request(HttpParser& parser);
+  void read_first();
   asio::awaitable<bool> read_more(const HttpParser& parser);
   asio::awaitable<bool> respond(bool close);
   asio::awaitable<void> run_stream();
@@ -112,8 +125,9 @@ class HttpConnection final : private HttpSink {
   std::string pending_;  // read, not yet parsed
   Phase phase_ = Phase::Handshake;
   std::optional<Time> deadline_;
-  asio::cancellation_signal handler_ends_;
+  asio::cancellation_signal* ends_ = nullptr;  // while it runs
   bool closed_ = false;
+  bool lingers_ = false;
   size_t held_bytes_ = 0;  // its part of shared_.buffered_bytes
   bool continue_sent_ = false;
   bool chunks_understood_ = false;

@@ -64,19 +64,22 @@ HttpResponse http_error(int status, std::string_view code, std::string_view mess
 }
 
 std::string format_head(const HttpResponse& response, const HttpFraming& framing) {
-  std::string out =
-      fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
+  std::string out;
+  out.reserve(512);  // for most, with a short body behind it
+  out.append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ");
+  out.append(reason_phrase(response.status)).append("\r\n");
   const auto add = [&out](std::string_view name, std::string_view value) {
-    if (may_be_sent(value)) out += fmt::format("{}: {}\r\n", name, value);
+    if (may_be_sent(value)) out.append(name).append(": ").append(value).append("\r\n");
   };
   add("Date", framing.date);
   add("Content-Type", response.content_type);
   add("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : response.headers) add(name, value);
   if (framing.chunked) add("Transfer-Encoding", "chunked");
-  if (!response.stream) add("Content-Length", fmt::format("{}", response.body.size()));
+  if (!response.stream) add("Content-Length", std::to_string(response.body.size()));
   if (framing.close) add("Connection", "close");
-  return out + "\r\n";
+  out.append("\r\n");
+  return out;
 }
 
 bool may_be_repeated(const HttpCall& call) {

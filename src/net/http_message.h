@@ -70,7 +70,7 @@ HttpResponse http_error(int status, std::string_view code, std::string_view mess
 struct HttpFraming {
   bool close = false;
   bool chunked = false;
-  std::string date{};  // "Sun, 15 Nov 2026 08:30:00 GMT"
+  std::string_view date{};  // "Sun, 15 Nov 2026 08:30:00 GMT"
 };
 // Status line and headers with the empty line after them. A value with a control character in it
 // is left out.

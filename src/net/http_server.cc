@@ -1,6 +1,7 @@
 #include "net/http_server.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,9 +11,11 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/check.h"
 #include "base/reason.h"
+#include "net/accepted_stream.h"
 #include "net/http_address.h"
 #include "net/tls_stream.h"
 
@@ -49,7 +52,10 @@ boost::system::error_code bind_and_listen(Acceptor& acceptor, const ListenAddres
   if (!address.socket_file.empty() && ::chmod(address.socket_file.c_str(), 0600) != 0) {
     return {errno, boost::system::system_category()};
   }
-  acceptor.listen(kBacklog, error);
+  boost::system::error_code ignored;  // a unix socket has no such option; accepted ones inherit it
+  acceptor.set_option(asio::ip::tcp::no_delay(true), ignored);
+  acceptor.native_non_blocking(true, error);
+  if (!error) acceptor.listen(kBacklog, error);
   return error;
 }
 
@@ -59,6 +65,7 @@ HttpServer::HttpServer(const asio::any_io_executor& loop, const Clock& clock,
                        metrics::Registry& registry, HttpServerOptions options)
     : loop_(loop),
       shared_{.options = std::move(options), .clock = clock, .counters = HttpCounters(registry)},
+      linger_(shared_),
       tasks_(loop) {}
 
 HttpServer::~HttpServer() {
@@ -94,17 +101,13 @@ Status HttpServer::set_tls(const std::string& certificate_chain_pem,
   return absl::OkStatus();
 }
 
+// One at a time: to be told that there is no other costs more than to be woken for it.
 asio::awaitable<void> HttpServer::accept(Listener& listener) {
   while (!shared_.stopping) {
-    Protocol::endpoint peer;
-    auto [error, socket] =
-        co_await listener.acceptor.async_accept(peer, asio::as_tuple(asio::use_awaitable));
+    const auto [error] = co_await listener.acceptor.async_wait(Acceptor::wait_read,
+                                                               asio::as_tuple(asio::use_awaitable));
     if (shared_.stopping) co_return;
-    if (!error) {
-      take(listener, std::move(socket), peer);
-      continue;
-    }
-    if (error == asio::error::connection_aborted) continue;
+    if (!error && accept_one(listener)) continue;
     // No descriptors or memory: what waits in the backlog is taken when there are again.
     shared_.counters.refused.with({{"reason", "descriptors"}}).add();
     const bool waited = co_await pause(make_room() ? Duration(0) : kAcceptPause);
@@ -112,9 +115,23 @@ asio::awaitable<void> HttpServer::accept(Listener& listener) {
   }
 }
 
+// False if it cannot be done now.
+bool HttpServer::accept_one(Listener& listener) {
+  Protocol::endpoint peer;
+  auto size = static_cast<socklen_t>(peer.capacity());
+  const bool named = shared_.options.name_peers;
+  const int socket = ::accept4(listener.acceptor.native_handle(), named ? peer.data() : nullptr,
+                               named ? &size : nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (socket < 0) return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+  if (named) peer.resize(size);
+  take(listener, socket, peer);
+  linger_.look_at_oldest();
+  return true;
+}
+
 // Null if it may come in.
 const char* HttpServer::why_not(const Listener& listener) {
-  if (connections_.size() >= shared_.options.max_connections && !make_room()) return "connections";
+  if (connection_count() >= shared_.options.max_connections && !make_room()) return "connections";
   if (!listener.tls) return nullptr;
   if (tls_ == nullptr) return "no_certificate";
   return shared_.handshakes >= shared_.options.max_handshakes ? "handshakes" : nullptr;
@@ -122,29 +139,41 @@ const char* HttpServer::why_not(const Listener& listener) {
 
 // The oldest of those that wait for their peers: who opens many and says nothing shuts nobody out.
 bool HttpServer::make_room() {
-  return shared_.options.replace_waiting &&
+  if (!shared_.options.replace_waiting) return false;
+  return linger_.give_way() ||
          std::ranges::any_of(connections_, [](HttpConnection& one) { return one.give_way(); });
 }
 
-void HttpServer::take(Listener& listener, StreamSocket socket, const Protocol::endpoint& peer) {
-  if (const char* reason = why_not(listener)) {
-    shared_.counters.refused.with({{"reason", reason}}).add();
-    return;  // closes it
-  }
-  boost::system::error_code ignored;  // a unix socket has no such option
-  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-  socket.native_non_blocking(true, ignored);
-  HttpPeer who;
-  who.local = !listener.socket_file.empty();
-  who.source = to_text(peer);
-  std::unique_ptr<HttpStream> stream = listener.tls ? make_tls_stream(std::move(socket), tls_)
-                                                    : make_plain_stream(std::move(socket));
-  connections_.emplace_back(shared_, listener.handler, std::move(stream), std::move(who));
-  tasks_.spawn(serve(std::prev(connections_.end())));
+// Null if the loop has no room for it.
+std::unique_ptr<HttpStream> HttpServer::open_stream(const Listener& listener, int socket) {
+  if (!listener.tls) return make_accepted_stream(loop_, socket);
+  StreamSocket known(loop_);
+  boost::system::error_code error;
+  known.assign(Protocol(AF_UNSPEC, 0), socket, error);
+  return error ? nullptr : make_tls_stream(std::move(known), tls_);
 }
 
-asio::awaitable<void> HttpServer::serve(Connections::iterator connection) {
-  co_await connection->run();
+void HttpServer::take(Listener& listener, int socket, const Protocol::endpoint& peer) {
+  const char* reason = why_not(listener);
+  std::unique_ptr<HttpStream> stream = reason == nullptr ? open_stream(listener, socket) : nullptr;
+  if (stream == nullptr) {
+    shared_.counters.refused.with({{"reason", reason == nullptr ? "descriptors" : reason}}).add();
+    ::close(socket);
+    return;
+  }
+  HttpPeer who;
+  who.local = !listener.socket_file.empty();
+  if (shared_.options.name_peers) who.source = to_text(peer);
+  connections_.emplace_back(shared_, listener.handler, std::move(stream), std::move(who));
+  tasks_.spawn_ending([this, connection = std::prev(connections_.end())](
+                          asio::cancellation_signal& ends) { return serve(connection, ends); });
+}
+
+asio::awaitable<void> HttpServer::serve(Connections::iterator connection,
+                                        asio::cancellation_signal& ends) {
+  co_await connection->run(ends);
+  const std::optional<Time> deadline = connection->deadline();
+  if (connection->lingers() && deadline) linger_.add(connection->take_stream(), *deadline);
   connections_.erase(connection);
 }
 
@@ -154,6 +183,7 @@ asio::awaitable<void> HttpServer::sweep() {
     if (!waited) co_return;
     const Time now = shared_.clock.now();
     for (HttpConnection& connection : connections_) connection.on_tick(now);
+    linger_.on_tick(now);
   }
 }
 
@@ -169,11 +199,13 @@ asio::awaitable<void> HttpServer::stop() {
   }
   const Time end = shared_.clock.now() + shared_.options.grace;
   bool waited = true;
-  while (waited && !connections_.empty() && shared_.clock.now() < end) {
+  while (waited && connection_count() > 0 && shared_.clock.now() < end) {
     waited = co_await pause(std::chrono::milliseconds(5));
+    linger_.on_tick(shared_.clock.now());
   }
   for (HttpConnection& connection : connections_) connection.close();
   co_await tasks_.join();
+  linger_.close_all();
 }
 
 }  // namespace holdfast::net

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "metrics/metrics.h"
 #include "net/http_connection.h"
+#include "net/http_linger.h"
 #include "net/http_message.h"
 #include "net/task_group.h"
 #include "net/tls_context.h"
@@ -41,7 +42,7 @@ class HttpServer {
   Status set_tls(const std::string& certificate_chain_pem, const std::string& private_key_pem);
   // No new connections, idle ones closed, running requests given the grace, the rest cut.
   asio::awaitable<void> stop();
-  size_t connection_count() const { return connections_.size(); }
+  size_t connection_count() const { return connections_.size() + linger_.size(); }
 
  private:
   using Protocol = asio::generic::stream_protocol;
@@ -56,10 +57,12 @@ class HttpServer {
 
   void start(Listener listener);
   asio::awaitable<void> accept(Listener& listener);
-  void take(Listener& listener, StreamSocket socket, const Protocol::endpoint& peer);
+  bool accept_one(Listener& listener);
+  std::unique_ptr<HttpStream> open_stream(const Listener& listener, int socket);
+  void take(Listener& listener, int socket, const Protocol::endpoint& peer);
   const char* why_not(const Listener& listener);
   bool make_room();
-  asio::awaitable<void> serve(Connections::iterator connection);
+  asio::awaitable<void> serve(Connections::iterator connection, asio::cancellation_signal& ends);
   asio::awaitable<void> sweep();
 
   asio::any_io_executor loop_;
@@ -67,6 +70,7 @@ class HttpServer {
   std::shared_ptr<const TlsContext> tls_;
   std::list<Listener> listeners_;
   Connections connections_;
+  HttpLinger linger_;
   TaskGroup tasks_;
 };
 

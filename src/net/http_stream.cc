@@ -60,17 +60,23 @@ class PlainStream final : public HttpStream {
 
 }  // namespace
 
-bool nothing_to_read(StreamSocket& socket) {
-  if (!socket.is_open()) return false;
+bool nothing_to_read(int socket) {
   char next = 0;
-  const ssize_t count = ::recv(socket.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t count = ::recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
   return count < 0 && errno == EAGAIN;
 }
 
-bool is_gone(StreamSocket& socket) {
-  if (!socket.is_open()) return true;
-  pollfd state{.fd = socket.native_handle(), .events = POLLRDHUP, .revents = 0};
+bool nothing_to_read(StreamSocket& socket) {
+  return socket.is_open() && nothing_to_read(socket.native_handle());
+}
+
+bool is_gone(int socket) {
+  pollfd state{.fd = socket, .events = POLLRDHUP, .revents = 0};
   return ::poll(&state, 1, 0) > 0;
+}
+
+bool is_gone(StreamSocket& socket) {
+  return !socket.is_open() || is_gone(socket.native_handle());
 }
 
 void reset(StreamSocket& socket) {

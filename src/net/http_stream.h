@@ -6,6 +6,7 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,11 @@ class HttpStream {
   virtual asio::awaitable<Result<size_t>> read_some(std::span<char> into) = 0;
   // All of it.
   virtual asio::awaitable<Status> write(std::string_view bytes) = 0;
+  // Whether there is no handshake, and the next two do something.
+  virtual bool is_plain() const { return false; }
+  // As far as it goes without waiting.
+  virtual std::optional<Result<size_t>> read_now(std::span<char> /*into*/) { return std::nullopt; }
+  virtual Result<size_t> write_now(std::string_view /*bytes*/) { return 0; }
   // Says that nothing more will be sent.
   virtual asio::awaitable<void> finish() = 0;
   // At once; what waits fails.
@@ -47,7 +53,9 @@ class HttpStream {
 std::unique_ptr<HttpStream> make_plain_stream(StreamSocket socket);
 
 // Of the socket itself; does not wait.
+bool nothing_to_read(int socket);
 bool nothing_to_read(StreamSocket& socket);
+bool is_gone(int socket);
 bool is_gone(StreamSocket& socket);
 void reset(StreamSocket& socket);
 

@@ -31,7 +31,15 @@ TaskGroup::~TaskGroup() {
 }
 
 void TaskGroup::spawn(asio::awaitable<void> task) {
+  start(running_.emplace(running_.end()), std::move(task));
+}
+
+void TaskGroup::spawn_ending(const Make& make) {
   const auto signal = running_.emplace(running_.end());
+  start(signal, make(*signal));
+}
+
+void TaskGroup::start(Signals::iterator signal, asio::awaitable<void> task) {
   const auto finished = [this, signal](const std::exception_ptr& thrown) {
     HF_CHECK(thrown == nullptr, "a task returns its failures, it does not throw");
     // Later, because the signal is still in use while it reports the end.

@@ -11,6 +11,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <functional>
 #include <list>
 
 namespace holdfast::net {
@@ -26,13 +27,20 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void spawn(asio::awaitable<void> task);
+  // The same for a task that may be ended alone, with the signal that `make` is given. It is there
+  // as long as the task runs; the task itself does not use it.
+  using Make = std::function<asio::awaitable<void>(asio::cancellation_signal&)>;
+  void spawn_ending(const Make& make);
   // Asks every task to end (terminal cancellation) and waits until all have.
   asio::awaitable<void> join();
   size_t size() const { return running_.size(); }
 
  private:
+  using Signals = std::list<asio::cancellation_signal>;
+  void start(Signals::iterator signal, asio::awaitable<void> task);
+
   asio::any_io_executor executor_;
-  std::list<asio::cancellation_signal> running_;
+  Signals running_;
   asio::steady_timer empty_;
 };
 

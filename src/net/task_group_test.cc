@@ -33,6 +33,33 @@ TEST(TaskGroup, JoinCancelsWhatWaitsAndOutlivesIt) {
   EXPECT_EQ(tasks.size(), 0u);
 }
 
+TEST(TaskGroup, OneTaskMayBeEndedAlone) {
+  asio::io_context loop;
+  TaskGroup tasks(loop.get_executor());
+  std::vector<int> ended;
+  asio::cancellation_signal* second = nullptr;
+  const auto wait = [&](int number) -> asio::awaitable<void> {
+    static_cast<void>(co_await pause(1h));
+    ended.push_back(number);
+  };
+  const auto main = [&]() -> asio::awaitable<void> {
+    tasks.spawn(wait(1));
+    tasks.spawn_ending([&](asio::cancellation_signal& ends) {
+      second = &ends;
+      return wait(2);
+    });
+    co_await pause(0s);
+    second->emit(asio::cancellation_type::terminal);
+    while (tasks.size() > 1) co_await pause(0s);
+    co_await tasks.join();
+  };
+
+  asio::co_spawn(loop, main(), asio::detached);
+  loop.run();
+
+  EXPECT_EQ(ended, (std::vector<int>{2, 1}));
+}
+
 TEST(TaskGroup, ACancelledTaskMayWaitAgainWithoutBeingThrownOut) {
   asio::io_context loop;
   TaskGroup tasks(loop.get_executor());

@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -70,6 +71,10 @@ void Connection::close() {
   socket_.close(ignored);
 }
 
+void Connection::close_soon() {
+  if (socket_.is_open()) asio::post(socket_.get_executor(), [old = std::move(socket_)] {});
+}
+
 void Connection::expire() {
   expired_ = true;
   boost::system::error_code ignored;  // closed either way
@@ -80,32 +85,31 @@ Duration Connection::time_left() const {
   return std::max(Duration::zero(), Duration(deadline_ - std::chrono::steady_clock::now()));
 }
 
-asio::awaitable<Status> Connection::is_over() {
-  if (expired_) co_return too_late();
-  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() == asio::cancellation_type::none) co_return absl::OkStatus();
-  co_return absl::CancelledError("cancelled");
+Status Connection::is_over(const asio::cancellation_state& state) const {
+  if (expired_) return too_late();
+  if (state.cancelled() == asio::cancellation_type::none) return absl::OkStatus();
+  return absl::CancelledError("cancelled");
 }
 
 asio::awaitable<Status> Connection::wait(asio::socket_base::wait_type direction) {
-  CO_TRY_OK(co_await is_over());
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  CO_TRY_OK(is_over(state));
   const auto [error] = co_await socket_.async_wait(direction, kAsValue);
-  CO_TRY_OK(co_await is_over());
+  CO_TRY_OK(is_over(state));
   if (error) co_return absl::UnavailableError(error.message());
   co_return absl::OkStatus();
 }
 
 asio::awaitable<bool> Connection::pause(Duration duration) {
   asio::steady_timer timer(socket_.get_executor(), std::min(duration, time_left()));
-  const Status before = co_await is_over();
-  if (!before.ok()) co_return false;
+  const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+  if (!is_over(state).ok()) co_return false;
   co_await timer.async_wait(kAsValue);
-  const Status after = co_await is_over();
-  co_return after.ok() && time_left() > Duration::zero();
+  co_return is_over(state).ok() && time_left() > Duration::zero();
 }
 
 // The kernel finishes a connection on its own machine before the call returns, or soon after.
-Status Connection::start(const Endpoint& to, const std::string& source) {
+Status Connection::start(const Endpoint& to, const Way& way) {
   close();
   boost::system::error_code error;
   socket_.open(to.protocol(), error);
@@ -113,15 +117,17 @@ Status Connection::start(const Endpoint& to, const std::string& source) {
   if (error) return absl::UnavailableError(error.message());
   const int socket = socket_.native_handle();
   reset_on_close(socket);
-  if (!source.empty() && !bind_to(socket, to.data()->sa_family, source)) return failed(errno);
+  if (!way.source.empty() && !bind_to(socket, to.data()->sa_family, way.source)) {
+    return failed(errno);
+  }
   if (::connect(socket, to.data(), static_cast<socklen_t>(to.size())) == 0) {
     return absl::OkStatus();
   }
   return errno == EINPROGRESS ? absl::OkStatus() : failed(errno);
 }
 
-asio::awaitable<Status> Connection::connect(const Endpoint& to, const std::string& source) {
-  CO_TRY_OK(start(to, source));
+asio::awaitable<Status> Connection::connect(Endpoint to, Way way) {
+  CO_TRY_OK(start(to, way));
   for (;;) {
     // Asking again says how far it is.
     const int result =
@@ -132,18 +138,20 @@ asio::awaitable<Status> Connection::connect(const Endpoint& to, const std::strin
   }
 }
 
-asio::awaitable<Status> Connection::open(const std::string& host, uint16_t port,
-                                         const std::string& source) {
+asio::awaitable<Status> Connection::open(const Way& way) {
   boost::system::error_code unknown;
-  const auto address = asio::ip::make_address(host, unknown);
-  if (!unknown) co_return co_await connect(tcp::endpoint(address, port), source);
-  const std::string name = net::join_host_port(host, std::to_string(port));
+  const auto address = asio::ip::make_address(way.host, unknown);
+  return unknown ? open_by_name(way) : connect(tcp::endpoint(address, way.port), way);
+}
+
+asio::awaitable<Status> Connection::open_by_name(Way way) {
+  const std::string name = net::join_host_port(way.host, std::to_string(way.port));
   const Result<std::vector<Endpoint>> found = co_await net::look_up(name, time_left());
-  CO_TRY_OK(co_await is_over());
+  CO_TRY_OK(is_over(co_await asio::this_coro::cancellation_state));
   if (!found.ok()) co_return absl::UnavailableError(found.status().message());
   Status last = absl::UnavailableError("its name has no address");
   for (const Endpoint& endpoint : *found) {
-    last = co_await connect(endpoint, source);
+    last = co_await connect(endpoint, way);
     const bool settled = last.ok() || !absl::IsUnavailable(last);
     if (settled) break;
   }
@@ -196,14 +204,20 @@ asio::awaitable<Status> Connection::secure(const UnverifiedTls& tls, const std::
 }
 
 asio::awaitable<Status> Connection::write(std::string_view bytes) {
-  if (!tls_) co_return co_await send_all(bytes);
+  return tls_ ? write_tls(bytes) : send_all(bytes);
+}
+
+asio::awaitable<Status> Connection::write_tls(std::string_view bytes) {
   CO_TRY_OK(tls_->write(bytes));
   const std::string output = tls_->output();
   co_return co_await send_all(output);
 }
 
 asio::awaitable<Result<size_t>> Connection::read(std::span<char> into) {
-  if (!tls_) co_return co_await receive(into);
+  return tls_ ? read_tls(into) : receive(into);
+}
+
+asio::awaitable<Result<size_t>> Connection::read_tls(std::span<char> into) {
   for (;;) {
     CO_TRY(const TlsBytes::Read some, tls_->read(into));
     if (some.count > 0 || some.end) co_return some.count;

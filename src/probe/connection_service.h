@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 
 #include <optional>
@@ -28,9 +29,13 @@ class Connection final : public Expiring {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // `host` is an address or a name, whose addresses are tried in turn; `source` may be empty. Ends
-  // the connection there was.
-  asio::awaitable<Status> open(const std::string& host, uint16_t port, const std::string& source);
+  struct Way {
+    const std::string& host;  // an address, or a name whose addresses are tried in turn
+    uint16_t port;
+    const std::string& source;  // may be empty
+  };
+  // Ends the connection there was.
+  asio::awaitable<Status> open(const Way& way);
   asio::awaitable<Status> secure(const UnverifiedTls& tls, const std::string& host);
   // All of it.
   asio::awaitable<Status> write(std::string_view bytes);
@@ -39,6 +44,8 @@ class Connection final : public Expiring {
   // Waits for some time of what is left; false if the time is over or nobody wants it any more.
   asio::awaitable<bool> pause(Duration duration);
   void close();
+  // When the loop has done what it is at.
+  void close_soon();
 
   // What TLS agreed on: "h2", "http/1.1", or nothing.
   std::string_view protocol() const { return tls_ ? tls_->protocol() : std::string_view(); }
@@ -46,12 +53,16 @@ class Connection final : public Expiring {
 
  private:
   void expire() override;
-  Status start(const Endpoint& to, const std::string& source);
-  asio::awaitable<Status> connect(const Endpoint& to, const std::string& source);
-  asio::awaitable<Status> is_over();
+  Status start(const Endpoint& to, const Way& way);
+  asio::awaitable<Status> connect(Endpoint to, Way way);
+  asio::awaitable<Status> open_by_name(Way way);
+  // Plain functions that are given the state cost less than coroutines that ask for it.
+  Status is_over(const asio::cancellation_state& state) const;
   asio::awaitable<Status> wait(asio::socket_base::wait_type direction);
   asio::awaitable<Status> send_all(std::string_view bytes);
   asio::awaitable<Result<size_t>> receive(std::span<char> into);
+  asio::awaitable<Status> write_tls(std::string_view bytes);
+  asio::awaitable<Result<size_t>> read_tls(std::span<char> into);
   // Sends what TLS has to say, and takes what comes.
   asio::awaitable<Status> turn_tls();
 

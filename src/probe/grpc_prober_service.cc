@@ -23,7 +23,7 @@ struct Attempt {
 asio::awaitable<Status> open(Connection& connection, const Probe& probe, const Grpc& grpc,
                              const ProbeWays& ways) {
   const std::string& host = probe.host.empty() ? ways.address : probe.host;
-  CO_TRY_OK(co_await connection.open(host, probe.port, ways.source));
+  CO_TRY_OK(co_await connection.open({host, probe.port, ways.source}));
   if (!grpc.tls) co_return absl::OkStatus();
   co_return co_await connection.secure(ways.tls, host);
 }

@@ -27,20 +27,35 @@ void HandlerMetrics::count_unasked(const net::HttpResponse& answer) {
   unasked_.with({{"what", what}}).add();
 }
 
+void HandlerMetrics::set_registered(size_t count) {
+  registered_.set(static_cast<double>(count));
+  known_probes_.clear();  // of registries there may be many
+}
+
 void HandlerMetrics::count_outcome(const std::string& path, const Probe& probe,
                                    const Outcome& outcome, Duration took) {
-  const char* otherwise = outcome.error ? "error" : "failed";
-  count(path, outcome.healthy ? "healthy" : otherwise);
-  durations_.with({{"kind", std::string(kind_text(probe))}})
-      .observe(std::chrono::duration<double>(took).count());
+  const End otherwise = outcome.error ? Error : Failed;
+  count(path, outcome.healthy ? Healthy : otherwise);
+  durations_of(kind_text(probe)).observe(std::chrono::duration<double>(took).count());
 }
 
 void HandlerMetrics::count_cancelled(const std::string& path) {
-  count(path, "cancelled");
+  count(path, Cancelled);
 }
 
-void HandlerMetrics::count(const std::string& path, std::string_view outcome) {
-  probes_.with({{"probe", path}, {"outcome", std::string(outcome)}}).add();
+void HandlerMetrics::count(const std::string& path, End end) {
+  static constexpr std::array<const char*, kEnds> kNames = {"healthy", "failed", "error",
+                                                            "cancelled"};
+  std::optional<metrics::Counter>& known = known_probes_[path][end];
+  if (!known) known = probes_.with({{"probe", path}, {"outcome", kNames[end]}});
+  known->add();
+}
+
+metrics::Histogram& HandlerMetrics::durations_of(std::string_view kind) {
+  const auto known = known_durations_.find(kind);
+  if (known != known_durations_.end()) return known->second;
+  const metrics::Histogram made = durations_.with({{"kind", std::string(kind)}});
+  return known_durations_.emplace(kind, made).first->second;
 }
 
 }  // namespace holdfast::probe

@@ -2,6 +2,9 @@
 // are as many series as a registry has probes; what callers ask for adds none.
 #pragma once
 
+#include <array>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +22,8 @@ class HandlerMetrics {
  public:
   explicit HandlerMetrics(metrics::Registry& registry);
 
-  void set_registered(size_t count) { registered_.set(static_cast<double>(count)); }
+  // A new registry, with so many probes.
+  void set_registered(size_t count);
   // To a request that got no probe: the handler's own health is one, too.
   void count_unasked(const net::HttpResponse& answer);
   // `path` is that of `probe`.
@@ -29,12 +33,17 @@ class HandlerMetrics {
   void count_cancelled(const std::string& path);
 
  private:
-  void count(const std::string& path, std::string_view outcome);
+  enum End : size_t { Healthy, Failed, Error, Cancelled, kEnds };
+  void count(const std::string& path, End end);
+  metrics::Histogram& durations_of(std::string_view kind);
 
   metrics::Gauge registered_;
   metrics::Family<metrics::Counter>& probes_;
   metrics::Family<metrics::Counter>& unasked_;
   metrics::Family<metrics::Histogram>& durations_;
+  // Series that were met: making their labels anew for each probe costs more than counting.
+  std::map<std::string, std::array<std::optional<metrics::Counter>, kEnds>> known_probes_{};
+  std::map<std::string_view, metrics::Histogram> known_durations_{};
 };
 
 }  // namespace holdfast::probe

@@ -30,6 +30,7 @@ net::HttpServerOptions handler_http_options() {
   options.cancel_handlers = true;
   options.replace_waiting = true;
   options.peer_closes_first = true;
+  options.name_peers = false;
   return options;
 }
 
@@ -67,7 +68,7 @@ asio::awaitable<net::HttpResponse> HandlerServer::answer(const net::HttpRequest&
   }
   const Probe& probe = **asked;
   const Time started = parts_.clock.now();
-  const Outcome outcome = co_await parts_.prober.run(probe);
+  const Outcome outcome = co_await parts_.prober.run(probe, ProberService::Closing::Soon);
   if (co_await net::is_cancelled()) {
     metrics_.count_cancelled(request.raw_target);
     co_return net::HttpResponse{.reset = true};

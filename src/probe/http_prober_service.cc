@@ -48,7 +48,7 @@ asio::awaitable<Next> ask_http1(Connection& connection, HttpCheck& check, std::s
   }
   const Next next = check.on_head(answer.status(), answer.location());
   if (next != Next::ReadBody) co_return next;
-  went = co_await read_body(connection, answer);
+  if (!answer.done()) went = co_await read_body(connection, answer);
   if (!went.ok()) check.on_body_cut(went);
   co_return Next::Over;
 }
@@ -69,25 +69,30 @@ asio::awaitable<Next> ask_http2(Connection& connection, HttpCheck& check, H2Requ
   co_return Next::Over;
 }
 
-asio::awaitable<Status> open(Connection& connection, const Hop& hop, const ProbeWays& ways) {
-  CO_TRY_OK(co_await connection.open(hop.host, hop.port, ways.source));
-  if (!hop.tls) co_return absl::OkStatus();
+asio::awaitable<Status> open_secured(Connection& connection, const Hop& hop,
+                                     const ProbeWays& ways) {
+  CO_TRY_OK(co_await connection.open({hop.host, hop.port, ways.source}));
   co_return co_await connection.secure(ways.tls, hop.host);
+}
+
+asio::awaitable<Status> open(Connection& connection, const Hop& hop, const ProbeWays& ways) {
+  return hop.tls ? open_secured(connection, hop, ways)
+                 : connection.open({hop.host, hop.port, ways.source});
 }
 
 asio::awaitable<Next> ask(Connection& connection, HttpCheck& check, const HttpGet& http,
                           const ProbeWays& ways) {
   const Hop& hop = check.hop();
   if (hop.tls ? connection.protocol() == "h2" : http.h2c) {
-    co_return co_await ask_http2(connection, check, http2_request(http, hop, ways.user_agent));
+    return ask_http2(connection, check, http2_request(http, hop, ways.user_agent));
   }
   if (check.trusted()) {
-    co_return co_await ask_http1(connection, check, http1_request(http, hop, ways.user_agent));
+    return ask_http1(connection, check, http1_request(http, hop, ways.user_agent));
   }
   HttpGet shown = http;
   std::erase_if(shown.headers,
                 [](const Header& one) { return same_name(one.name, "authorization"); });
-  co_return co_await ask_http1(connection, check, http1_request(shown, hop, ways.user_agent));
+  return ask_http1(connection, check, http1_request(shown, hop, ways.user_agent));
 }
 
 }  // namespace

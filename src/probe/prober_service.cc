@@ -2,6 +2,8 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include <optional>
+
 #include "probe/connection_service.h"
 #include "probe/deadline_service.h"
 #include "probe/grpc_prober_service.h"
@@ -14,7 +16,7 @@ namespace {
 asio::awaitable<Outcome> probe_tcp(Connection& connection, const Probe& probe,
                                    const ProbeWays& ways) {
   const std::string& host = probe.host.empty() ? ways.address : probe.host;
-  const Status opened = co_await connection.open(host, probe.port, ways.source);
+  const Status opened = co_await connection.open({host, probe.port, ways.source});
   if (!opened.ok()) co_return judge_failure(opened);
   co_return Outcome{.healthy = true, .reason = "connected"};
 }
@@ -25,17 +27,15 @@ struct ProberService::Shared {
   Shared(const asio::any_io_executor& executor, ProberOptions given)
       : loop(executor), options(std::move(given)), deadlines(executor) {}
 
-  asio::awaitable<Outcome> carry_out(const Probe& probe) {
-    Connection connection(loop, deadlines, probe.hook ? options.hook_timeout : probe.timeout);
-    const ProbeWays ways{options.address, options.source, tls,
-                         probe.hook ? options.hook_user_agent : options.user_agent};
+  asio::awaitable<Outcome> carry_out(Connection& connection, const Probe& probe,
+                                     const ProbeWays& ways) {
     if (const auto* http = std::get_if<HttpGet>(&probe.action)) {
-      co_return co_await probe_http(connection, probe, *http, ways);
+      return probe_http(connection, probe, *http, ways);
     }
     if (const auto* grpc = std::get_if<Grpc>(&probe.action)) {
-      co_return co_await probe_grpc(connection, probe, *grpc, ways);
+      return probe_grpc(connection, probe, *grpc, ways);
     }
-    co_return co_await probe_tcp(connection, probe, ways);
+    return probe_tcp(connection, probe, ways);
   }
   void count(const Outcome& outcome, bool cancelled) {
     stats.running -= 1;
@@ -61,7 +61,7 @@ const ProberStats& ProberService::stats() const {
   return shared_->stats;
 }
 
-asio::awaitable<Outcome> ProberService::run(const Probe& probe) {
+asio::awaitable<Outcome> ProberService::run(const Probe& probe, Closing closing) {
   Shared& shared = *shared_;
   shared.stats.started += 1;
   if (shared.stats.running >= shared.options.max_running) {
@@ -72,9 +72,16 @@ asio::awaitable<Outcome> ProberService::run(const Probe& probe) {
   // Cancelled, what is waited for ends with an error, and the outcome says so.
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
-  Outcome outcome = co_await shared.carry_out(probe);
+  const ProberOptions& options = shared.options;
+  std::optional<Connection> connection(std::in_place, shared.loop, shared.deadlines,
+                                       probe.hook ? options.hook_timeout : probe.timeout);
+  const ProbeWays ways{options.address, options.source, shared.tls,
+                       probe.hook ? options.hook_user_agent : options.user_agent};
+  Outcome outcome = co_await shared.carry_out(*connection, probe, ways);
   const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
   const bool cancelled = state.cancelled() != asio::cancellation_type::none;
+  if (closing == Closing::Soon && !cancelled) connection->close_soon();
+  connection.reset();
   if (cancelled) outcome = judge_failure(absl::CancelledError("cancelled"));
   shared.count(outcome, cancelled);
   co_await asio::this_coro::throw_if_cancelled(throws);

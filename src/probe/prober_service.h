@@ -43,7 +43,10 @@ class ProberService {
 
   // The probe is there until it ends. Never throws for a failing application. Cancelling the
   // awaiting coroutine (terminal) closes the connection at once; the outcome is then "cancelled".
-  asio::awaitable<Outcome> run(const Probe& probe);
+  // Else it is closed before the outcome is given, or once the loop has done what follows from it:
+  // a reset takes the kernel a while, and somebody may wait for an answer.
+  enum class Closing { First, Soon };
+  asio::awaitable<Outcome> run(const Probe& probe, Closing closing = Closing::First);
   const ProberStats& stats() const;
 
  private:

@@ -87,7 +87,7 @@ void ProbeApp::run() {
       const int descriptor = events[static_cast<size_t>(i)].data.fd;
       if (descriptor == ending_) return;
       if (descriptor == listener_) {
-        accept_all();
+        accept_one();
       } else if (const auto found = open_.find(descriptor);
                  found != open_.end() && serve(descriptor, found->second)) {
         open_.erase(found);
@@ -97,18 +97,17 @@ void ProbeApp::run() {
   }
 }
 
-void ProbeApp::accept_all() {
-  for (;;) {
-    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket < 0) return;
-    accepted_ += 1;
-    std::string& begun = open_[socket];
-    if (serve(socket, begun)) {  // what it says has often come with it
-      open_.erase(socket);
-      ::close(socket);
-    } else {
-      follow(poll_, socket);
-    }
+// If there are more the loop comes back; to be told that there is none costs more than that.
+void ProbeApp::accept_one() {
+  const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (socket < 0) return;
+  accepted_ += 1;
+  std::string begun;
+  if (serve(socket, begun)) {  // what it says has often come with it
+    ::close(socket);
+  } else {
+    open_.emplace(socket, std::move(begun));
+    follow(poll_, socket);
   }
 }
 

@@ -32,7 +32,7 @@ class ProbeApp {
 
  private:
   void run();
-  void accept_all();
+  void accept_one();
   // Whether the connection is to be closed.
   bool serve(int socket, std::string& begun);
   void answer(int socket, const std::string& head);

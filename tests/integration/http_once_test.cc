@@ -163,6 +163,52 @@ TEST(HttpOnce, APeerThatDoesNotCloseIsClosedAfterTheLinger) {
 
   EXPECT_EQ(client.read_reply().status, 200);
   EXPECT_TRUE(client.is_closed());
+  EXPECT_EQ(server.counted("cut_connections_total", {{"reason", "linger_timeout"}}), 1);
+}
+
+TEST(HttpOnce, APeerThatClosedIsForgottenWhenTheNextComes) {
+  RunningHttpServer server(
+      {.linger = 1h, .sweep_period = 1h, .raw_targets = true, .peer_closes_first = true});
+  const std::string address = server.listen(kLoopback);
+  {
+    HttpClient first(address);
+    first.send(kLastGet);
+    EXPECT_EQ(first.read_reply().status, 200);
+  }
+
+  HttpClient second(address);
+  EXPECT_EQ(second.ask("GET /second").body, "/second");
+
+  EXPECT_TRUE(eventually([&] { return server.connections() == 1; }, 5s));
+}
+
+TEST(HttpOnce, WhenFullAPeerThatWasAnsweredAndDoesNotCloseGivesWay) {
+  RunningHttpServer server({.max_connections = 1,
+                            .linger = 1h,
+                            .raw_targets = true,
+                            .replace_waiting = true,
+                            .peer_closes_first = true});
+  const std::string address = server.listen(kLoopback);
+  HttpClient first(address);
+  first.send(kLastGet);
+  EXPECT_EQ(first.read_reply().status, 200);
+
+  HttpClient second(address);
+
+  EXPECT_EQ(second.ask("GET /second").body, "/second");
+  EXPECT_TRUE(first.is_closed());
+  EXPECT_EQ(server.counted("cut_connections_total", {{"reason", "replaced"}}), 1);
+}
+
+TEST(HttpOnce, APeerThatGoesOnSendingAfterItsLastRequestIsClosed) {
+  RunningHttpServer server({.linger = 1h, .raw_targets = true, .peer_closes_first = true});
+  HttpClient client(server.listen(kLoopback));
+  client.send(kLastGet);
+  EXPECT_EQ(client.read_reply().status, 200);
+
+  client.send(std::string(512 << 10, 'x'));
+
+  EXPECT_TRUE(eventually([&] { return server.connections() == 0; }, 5s));
 }
 
 }  // namespace
