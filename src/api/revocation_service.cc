@@ -5,12 +5,14 @@
 
 #include "base/log.h"
 #include "ha/quarantine_loader.h"
+#include "holdfast/v1/resource.pb.h"
 #include "net/task_group.h"
 
 namespace holdfast::api {
 namespace {
 
 constexpr Duration kLookEvery = std::chrono::seconds(1);
+
 std::optional<v1::Resource> user_of(std::string_view value) {
   v1::Resource resource;
   const bool read = resource.ParseFromArray(value.data(), static_cast<int>(value.size()));

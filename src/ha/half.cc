@@ -87,6 +87,7 @@ HalfActions Half::paced(Actions actions, const PeerFacts& before, Time now) {
 void Half::note_switch(const PeerFacts& before, Time now) {
   if (before.state == State::Active && !is_active()) {
     stalled_.reset();
+    acked_ = 0;
     active_sign_ = now;
     cause_ = frozen_since_ ? "switchover" : "";
   }
@@ -257,7 +258,8 @@ HalfActions Half::abandon(Time now) {
 HalfActions Half::on_acked(const Head& head, const std::string& store_id, Time now) {
   wake(now);
   heard_sign(now);
-  if (stalled_ && head.revision <= stalled_->acked) return {};
+  const bool lacks = head.revision < protocol_.head().revision;
+  if (stalled_ && lacks && head.revision <= stalled_->acked) return {};
   stalled_.reset();
   acked_ = head.revision;
   const PeerFacts before = protocol_.facts();

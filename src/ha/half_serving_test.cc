@@ -325,6 +325,14 @@ TEST_F(ServingPrimary, OneFailureIsNotAnother) {
   EXPECT_FALSE(asked_);
 }
 
+TEST_F(ServingPrimary, APeerThatLacksNothingIsNotStalledByAQuestionThatFailed) {
+  lead();
+  half_->on_not_taken(absl::UnavailableError("the connection broke"), now_);
+  take(half_->on_acked({1, 5, 1}, "B", now_));
+  for (int i = 0; i < 10; ++i) exchange();
+  EXPECT_FALSE(asked_);
+}
+
 TEST_F(ServingBackup, APassiveHalfKnowsFromTheOtherThatItIsInSync) {
   follow();
   EXPECT_FALSE(half_->in_sync(now_));
