@@ -1,11 +1,13 @@
 #include "api/divergence_service.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "api/resource_service.h"
+#include "api/revocation_service.h"
 #include "base/reason.h"
 #include "ha/quarantine_loader.h"
 #include "ha/wire.h"
@@ -21,29 +23,24 @@ constexpr size_t kMaxChanges = 500;
 
 using store::Change;
 
+// What people wrote. Nodes announce themselves again, leases are dealt again, and the records of
+// requests are of no use without the answers.
+bool is_of_people(const std::string& key) {
+  const std::optional<resource::StoreKey> parsed = resource::parse_store_key(key);
+  return parsed && !resource::info(parsed->kind).is_presence &&
+         parsed->kind != resource::Kind::CapacityLease;
+}
+
 std::vector<Change> changes_of(const ha::Quarantine& quarantine) {
   std::vector<Change> changes;
   for (const store::Entry& entry : quarantine.entries) {
     for (Change change : entry.changes) {
+      if (!is_of_people(change.item.key)) continue;
       change.item.revision = entry.head.revision;
       changes.push_back(std::move(change));
     }
   }
   return changes;
-}
-
-v1::DivergenceFile describe(const std::string& name, const ha::Quarantine& quarantine) {
-  const ha::QuarantineHeader& header = quarantine.header;
-  v1::DivergenceFile file;
-  file.set_file(name);
-  *file.mutable_at() = resource::to_proto(header.at);
-  file.set_half(header.node);
-  file.set_reason(ha::summary(quarantine));
-  file.mutable_fork()->set_revision(header.fork);
-  *file.mutable_head() = ha::to_proto(header.head);
-  file.set_entries(header.entries);
-  file.set_changes(changes_of(quarantine).size());
-  return file;
 }
 
 // As an operator may see it; what is no resource is not shown.
@@ -61,7 +58,48 @@ bool is_same(const Change& change, const std::optional<store::Item>& current) {
   return removed ? !current : current && current->value == change.item.value;
 }
 
+// Nobody but us writes it in between.
+store::Operation to_operation(const Change& change, const std::optional<store::Item>& current) {
+  const bool removed = change.type == Change::Type::Delete;
+  return {.type = removed ? store::Operation::Type::Delete : store::Operation::Type::Put,
+          .key = change.item.key,
+          .value = change.item.value,
+          .expires = change.item.expires,
+          .precondition = current ? store::Precondition::Revision : store::Precondition::Absent,
+          .revision = current ? current->revision : 0};
+}
+
+bool is_conflict(const Status& status) {
+  return absl::IsAborted(status) || absl::IsAlreadyExists(status) || absl::IsNotFound(status);
+}
+
 }  // namespace
+
+DivergenceService::Lost DivergenceService::lost_of(const ha::Quarantine& quarantine) {
+  Lost lost{.fork = quarantine.header.fork};
+  if (!quarantine.header.acknowledged) return lost;
+  for (ha::Revocation& one : ha::revocations(quarantine, revocation_rules())) {
+    lost.taken_away.insert(std::move(one.key));
+  }
+  return lost;
+}
+
+v1::DivergenceFile DivergenceService::describe(const std::string& name,
+                                               const ha::Quarantine& quarantine) const {
+  const ha::QuarantineHeader& header = quarantine.header;
+  v1::DivergenceFile file;
+  file.set_file(name);
+  *file.mutable_at() = resource::to_proto(header.at);
+  file.set_half(header.node);
+  file.set_reason(ha::summary(quarantine));
+  file.mutable_fork()->set_revision(header.fork);
+  *file.mutable_head() = ha::to_proto(header.head);
+  file.set_entries(header.entries);
+  file.set_changes(changes_of(quarantine).size());
+  const bool done = ha::is_gone_through(parts_.folder, name);
+  file.set_reapplied(done ? lost_of(quarantine).taken_away.size() : 0);
+  return file;
+}
 
 uint32_t DivergenceService::count() const {
   if (parts_.folder.empty()) return 0;
@@ -89,22 +127,29 @@ asio::awaitable<Result<v1::ListDivergencesResponse>> DivergenceService::list(
   co_return response;
 }
 
-asio::awaitable<Result<v1::DivergedChange>> DivergenceService::compare(Change change,
-                                                                       store::Revision fork) {
+asio::awaitable<Result<DivergenceService::Compared>> DivergenceService::compare(Change change,
+                                                                                const Lost& lost) {
   const Result<store::Item> found = co_await parts_.reads.get(change.item.key);
   if (!found.ok() && !absl::IsNotFound(found.status())) co_return found.status();
   const std::optional<store::Item> current = found.ok() ? std::optional(*found) : std::nullopt;
-  v1::DivergedChange made;
+  Compared compared{.change = {}, .operation = to_operation(change, current)};
+  v1::DivergedChange& made = compared.change;
   made.set_key(shown_key(change.item.key));
   made.set_removed(change.type == Change::Type::Delete);
   made.mutable_head()->set_revision(change.item.revision);
   if (!made.removed()) made.set_lost(shown(change.item));
   if (current) made.set_current(shown(*current));
-  const bool written_since = current && current->revision > fork;
-  made.set_standing(is_same(change, current) ? v1::DivergedChange::STANDING_SAME
-                    : written_since          ? v1::DivergedChange::STANDING_CONFLICT
-                                             : v1::DivergedChange::STANDING_LOST);
-  co_return made;
+  // To remove it is to write it, too.
+  const bool removed_since =
+      !current && !made.removed() && change.item.created_revision <= lost.fork;
+  const bool written_since = removed_since || (current && current->revision > lost.fork);
+  const bool same = is_same(change, current);
+  const bool reapplied = same && lost.taken_away.contains(change.item.key);
+  made.set_standing(reapplied       ? v1::DivergedChange::STANDING_REAPPLIED
+                    : same          ? v1::DivergedChange::STANDING_SAME
+                    : written_since ? v1::DivergedChange::STANDING_CONFLICT
+                                    : v1::DivergedChange::STANDING_LOST);
+  co_return compared;
 }
 
 asio::awaitable<Result<v1::Divergence>> DivergenceService::get(Caller /*caller*/,
@@ -116,8 +161,10 @@ asio::awaitable<Result<v1::Divergence>> DivergenceService::get(Caller /*caller*/
   const size_t limit = request.limit() == 0 ? kMaxChanges : request.limit();
   size_t at = std::min<size_t>(request.after(), changes.size());
   const size_t end = std::min(changes.size(), at + std::min(limit, kMaxChanges));
+  const Lost lost = lost_of(quarantine);
   for (; at < end; ++at) {
-    CO_TRY(*response.add_changes(), co_await compare(changes[at], quarantine.header.fork));
+    CO_TRY(Compared compared, co_await compare(changes[at], lost));
+    *response.add_changes() = std::move(compared.change);
   }
   if (end < changes.size()) response.set_next(end);
   co_return response;
@@ -131,24 +178,22 @@ asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::replay
     const std::string key = change.item.key;
     last.insert_or_assign(key, std::move(change));
   }
+  const Lost lost = lost_of(quarantine);
   v1::ResolveDivergenceResponse response;
   for (auto& [key, change] : last) {
-    CO_TRY(const v1::DivergedChange compared, co_await compare(change, quarantine.header.fork));
-    if (compared.standing() == v1::DivergedChange::STANDING_SAME) continue;
-    if (compared.standing() == v1::DivergedChange::STANDING_CONFLICT && !overwrite) {
-      response.set_skipped(response.skipped() + 1);
-      continue;
+    CO_TRY(Compared compared, co_await compare(std::move(change), lost));
+    using v1::DivergedChange;
+    const DivergedChange::Standing standing = compared.change.standing();
+    const bool done =
+        standing == DivergedChange::STANDING_SAME || standing == DivergedChange::STANDING_REAPPLIED;
+    if (done) continue;
+    Status written = absl::AbortedError("somebody has written it since");
+    if (standing == DivergedChange::STANDING_LOST || overwrite) {
+      written = co_await parts_.writes->write(std::move(compared.operation));
     }
-    store::Operation operation;
-    const bool removed = change.type == Change::Type::Delete;
-    operation.type = removed ? store::Operation::Type::Delete : store::Operation::Type::Put;
-    operation.key = key;
-    operation.value = change.item.value;
-    operation.expires = change.item.expires;
-    std::vector<store::Operation> operations;
-    operations.push_back(std::move(operation));
-    CO_TRY_OK((co_await parts_.writes.commit(std::move(operations))).status());
-    response.set_written(response.written() + 1);
+    if (!written.ok() && !is_conflict(written)) co_return annotate(written, key);
+    if (written.ok()) response.set_written(response.written() + 1);
+    if (!written.ok()) response.set_skipped(response.skipped() + 1);
   }
   co_return response;
 }

@@ -210,7 +210,7 @@ class HealthFront final : public grpc::health::v1::Health::CallbackService {
                                 const HealthStreams::Request* request) override {
     const bool beats = rpc::beat_in(context->client_metadata()) > Duration::zero();
     if (beats) context->AddInitialMetadata(rpc::kBeatKey, beat_text_);
-    return service_.watch(room_.describe(*context), request, beats);
+    return service_.watch(*context, room_.describe(*context), request, beats);
   }
 
  private:

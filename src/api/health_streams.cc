@@ -16,8 +16,10 @@ using Response = HealthStreams::Response;
 // As in watch_streams.cc: gRPC's threads only post.
 class HealthStreams::Stream final : public HealthStreams::Reactor {
  public:
-  Stream(HealthStreams& owner, Presented from, Request asked, bool wants_beats)
-      : presented(std::move(from)),
+  Stream(HealthStreams& owner, grpc::CallbackServerContext& of, Presented from, Request asked,
+         bool wants_beats)
+      : context(of),
+        presented(std::move(from)),
         request(std::move(asked)),
         beats(wants_beats),
         owner_(owner),
@@ -41,6 +43,7 @@ class HealthStreams::Stream final : public HealthStreams::Reactor {
     });
   }
 
+  grpc::CallbackServerContext& context;
   const Presented presented;
   const Request request;
   const bool beats;
@@ -71,9 +74,10 @@ asio::awaitable<Result<Response>> HealthStreams::check(Caller /*caller*/, Reques
   co_return response;
 }
 
-HealthStreams::Reactor* HealthStreams::watch(Presented presented, const Request* request,
+HealthStreams::Reactor* HealthStreams::watch(grpc::CallbackServerContext& context,
+                                             Presented presented, const Request* request,
                                              bool beats) {
-  auto stream = std::make_unique<Stream>(*this, std::move(presented), *request, beats);
+  auto stream = std::make_unique<Stream>(*this, context, std::move(presented), *request, beats);
   Stream* raw = stream.get();
   asio::post(loop_, [this, stream = std::move(stream)]() mutable { start(std::move(stream)); });
   return raw;
@@ -93,7 +97,7 @@ void HealthStreams::start(std::unique_ptr<Stream> owned) {
                      TRY(const Caller now, gate_.identify(stream.presented));
                      return gate_.allow(now, identity::Call::Health);
                    }};
-  if (options_.on_watch) options_.on_watch();
+  if (options_.on_watch) options_.on_watch(stream.context);
   if (stream.beats) {
     stream.slot = next_slot_++ % kSlots;
     beating_[stream.slot].insert(&stream);

@@ -32,8 +32,9 @@ class HealthStreams {
 
   struct Options {
     size_t max_streams = 100'000;  // more are refused with kResourceExhausted
-    // Somebody opened a watch; may be empty.
-    std::function<void()> on_watch = {};
+    // Somebody opened a watch; what is added to its metadata is sent with the first message. May be
+    // empty.
+    std::function<void(grpc::CallbackServerContext& context)> on_watch = {};
   };
 
   HealthStreams(const asio::any_io_executor& loop, Gate& gate, Options options);
@@ -45,7 +46,8 @@ class HealthStreams {
   asio::awaitable<Result<Response>> check(Caller caller, Request request);
   // Called by gRPC, on any thread. `beats`: it is told how we are every kBeat, changed or not, so
   // that a client that asks nothing else misses us soon.
-  Reactor* watch(Presented presented, const Request* request, bool beats);
+  Reactor* watch(grpc::CallbackServerContext& context, Presented presented, const Request* request,
+                 bool beats);
   // Sends the beats, a part of the watchers at a time; until the coroutine is cancelled.
   asio::awaitable<void> beat();
   // Ends the streams of callers whose certificate has expired or no longer counts.

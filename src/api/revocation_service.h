@@ -7,24 +7,23 @@
 
 #include <string>
 
+#include "api/pair_writes.h"
 #include "base/result.h"
 #include "ha/quarantine.h"
 #include "store/store.h"
-
-namespace holdfast::ha {
-class PairService;
-}
 
 namespace holdfast::api {
 
 namespace asio = boost::asio;
 
+// What takes a right away, among what is stored.
+ha::RevocationRules revocation_rules();
+
 class RevocationService {
  public:
   struct Parts {
-    store::Store& reads;   // this half's own copy
-    store::Store& writes;  // as clients see it, while this half is active
-    ha::PairService& pair;
+    store::Store& reads;  // this half's own copy
+    PairWrites writes;
     std::string folder;
   };
   explicit RevocationService(Parts parts) : parts_(std::move(parts)) {}
@@ -36,8 +35,6 @@ class RevocationService {
  private:
   asio::awaitable<Status> go_through(std::string file);
   asio::awaitable<Status> apply(ha::Revocation revocation);
-  asio::awaitable<Status> write(store::Operation operation);
-  asio::awaitable<Status> ask_active(store::Operation operation);
 
   Parts parts_;
   uint64_t applied_ = 0;

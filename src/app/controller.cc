@@ -93,7 +93,7 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       gate_(clock_, *audit_, options_.gate),
       pair_(make_pair()),
       pair_control_(*audit_, pair_service()),
-      divergences_({*store_, shown_store(), *audit_, divergence_folder()}),
+      divergences_({*store_, *audit_, divergence_folder(), pair_writes()}),
       resources_({shown_store(), gate_, *audit_, clock_}, options_.resource_limits),
       watches_(loop_, {shown_store(), fan_out_, gate_, clock_, pair_service()}, options_.watches),
       health_streams_(loop_, gate_, health_stream_options()),
@@ -147,8 +147,8 @@ Status Controller::listen() {
   if (pair_ != nullptr) {
     report_pair();
     tasks_.spawn(find_identity());
-    revocations_.emplace(api::RevocationService::Parts{*store_, shown_store(), pair_->service(),
-                                                       divergence_folder()});
+    revocations_.emplace(
+        api::RevocationService::Parts{*store_, *pair_writes(), divergence_folder()});
     tasks_.spawn(revocations_->run());
     pair_->service().start();
   }
@@ -284,13 +284,15 @@ v1::AnnounceRequest Controller::own_announcement() const {
 // How the controller knows that its store works: it writes that it is there, in bounded time.
 asio::awaitable<void> Controller::heartbeat() {
   for (;;) {
-    const bool active = pair_ == nullptr || co_await pair_->service().until_active();
+    const bool active = pair_ == nullptr || co_await pair_->service().until_serving();
     if (!active) co_return;
     const WallTime expires =
         authority_.certificate() ? authority_.certificate()->expires : WallTime();
     const Result<v1::AnnounceResponse> announced =
         co_await presence_.announce(own_announcement(), expires);
-    if (!announced.ok() && !absl::IsCancelled(announced.status())) {
+    // What the other half does not confirm is no fault of the store.
+    const bool serving = pair_ == nullptr || pair_->service().refusal().status.ok();
+    if (!announced.ok() && !absl::IsCancelled(announced.status()) && serving) {
       report("store", announced.status());
     }
     co_await announce_peer();
@@ -327,6 +329,9 @@ void Controller::report_feed() {
   if (!is_active()) return;
   fed_ = fed_ || fan_out_.initialised();
   if (!fed_) return;
+  // Whoever waits for a half to be well for a while waits for nothing: there is no other.
+  const bool again = std::exchange(feed_lost_, !fan_out_.initialised()) && !feed_lost_;
+  if (again && pair_ != nullptr) health_.forget("events");
   report("events", fan_out_.initialised()
                        ? absl::OkStatus()
                        : coded(absl::StatusCode::kUnavailable, "HF1105",

@@ -88,6 +88,7 @@ class Controller {
   ha::PairService* pair_service() { return pair_ == nullptr ? nullptr : &pair_->service(); }
   // Of what this half wrote and the pair did not keep.
   std::string divergence_folder() const;
+  std::optional<api::PairWrites> pair_writes();  // of a pair
   asio::awaitable<void> find_identity();
   Status use_joined_identity();
   void follow_pair_identity();
@@ -131,6 +132,7 @@ class Controller {
   Status identity_written_;
   Status expiry_failure_;
   bool fed_ = false;         // the feed has run
+  bool feed_lost_ = false;   // and does not now
   bool pair_ready_ = false;  // as it was last reported, and why not
   Status pair_status_;
   api::GateChanges gate_changes_{gate_};  // for watches over HTTP

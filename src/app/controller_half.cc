@@ -2,6 +2,7 @@
 // active or stops being so.
 #include <utility>
 
+#include "api/pair_metadata.h"
 #include "app/controller.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -18,6 +19,7 @@ std::unique_ptr<ControllerPair> Controller::make_pair() {
   auto* replica = dynamic_cast<store::Replica*>(store_.get());
   HF_CHECK(replica != nullptr, "a pair's store can be replicated");
   options_.pair->quarantine_folder = options_.data_dir + "/divergence";
+  options_.pair->alone_file = options_.data_dir + "/alone";
   ha::PairOptions options = *options_.pair;
   options.half.version = options_.version;
   return std::make_unique<ControllerPair>(
@@ -29,15 +31,23 @@ std::string Controller::divergence_folder() const {
   return pair_ == nullptr ? "" : options_.pair->quarantine_folder;
 }
 
-// Who asks how this half is wants one that serves.
+std::optional<api::PairWrites> Controller::pair_writes() {
+  if (pair_ == nullptr) return std::nullopt;
+  return api::PairWrites(pair_->store(), pair_->service());
+}
+
+// Who asks how this half is wants one that serves, and obeys nobody who does not name its epoch.
 api::HealthStreams::Options Controller::health_stream_options() {
   if (pair_ == nullptr) return {};
-  return {.on_watch = [this] { pair_->service().vote(); }};
+  return {.on_watch = [this](grpc::CallbackServerContext& context) {
+    pair_->service().vote();
+    api::add_epoch(pair_->service(), context);
+  }};
 }
 
 api::FeedService::Options Controller::feed_options() {
   if (pair_ == nullptr) return {};
-  return {.until_ready = [this] { return pair_->service().until_active(); }};
+  return {.until_ready = [this] { return pair_->service().until_serving(); }};
 }
 
 std::function<void(v1::GetStatusResponse&)> Controller::describe_pair() {

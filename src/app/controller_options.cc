@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/reason.h"
 #include "rpc/channel.h"
 
 namespace holdfast::app {
@@ -82,6 +83,10 @@ Result<std::optional<ha::PairOptions>> pair_options(const config::ControllerConf
   pair->half.process = random_word();
   pair->half.name = config.controller.name;
   pair->half.address = config::advertised_address(config, static_cast<uint16_t>(port));
+  if (ha.peer == pair->half.address) {
+    return coded(absl::StatusCode::kInvalidArgument, "HF6010",
+                 fmt::format("ha.peer is {}, which is this controller itself", ha.peer));
+  }
   pair->peer.address = ha.peer;
   pair->peer.silence = 2 * ha.take;
   if (ha.mode == config::HaMode::Witness) {

@@ -95,7 +95,7 @@ int run_controller(const DaemonConfig& sources, const config::Loaded& loaded) {
   Result<std::unique_ptr<Controller>> controller = start_controller(loop, clock, loaded.config);
   if (!controller.ok()) {
     std::cerr << "holdfastd: " << controller.status().message() << "\n";
-    return kExitFailed;
+    return absl::IsInvalidArgument(controller.status()) ? kExitBadConfig : kExitFailed;
   }
   for (const std::string& address : (*controller)->addresses()) {
     log::info("controller ready", {{"address", address}});

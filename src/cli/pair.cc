@@ -86,8 +86,18 @@ Exit pair_status(const Session& session, const PairStatusOptions& options) {
   return is_well(*pair) ? Exit::Ok : Exit::Warned;
 }
 
+// Only the active half can hand over, and it is asked itself: a call that is repeated elsewhere
+// would switch back.
 Exit switch_over(const Session& session) {
-  const auto done = session.client.pair(&PairCalls::SwitchOver, {});
+  const auto pair = session.client.pair(&PairCalls::GetPair, {});
+  if (!pair.ok()) return session.failed(pair.status());
+  const bool local = session.client.server().starts_with("unix:");
+  const bool self = pair->self().state() == v1::PAIR_STATE_ACTIVE;
+  const bool peer = pair->peer().state() == v1::PAIR_STATE_ACTIVE && pair->peer().connected();
+  const std::string& active = self ? pair->self().address() : pair->peer().address();
+  const bool known = (self || peer) && !active.empty() && !local;
+  Client named(session.client.options_for(known ? active : session.client.server()));
+  const auto done = (known ? named : session.client).pair(&PairCalls::SwitchOver, {});
   if (!done.ok()) return session.failed(done.status());
   print_out(fmt::format("{} is active, epoch {}; it took {}\n", printable(done->active()),
                         done->epoch(), to_short_string(to_duration(done->took()))));

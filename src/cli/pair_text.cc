@@ -74,8 +74,16 @@ std::string heard(const v1::PairStatus& pair, const v1::PairHalf& half) {
   return half.connected() ? ago + " ago" : fmt::format("silent for {}", ago);
 }
 
+// What a half was that is not heard any more is not what it is.
+std::string state_of(const v1::PairStatus& pair, const v1::PairHalf& half) {
+  const bool over =
+      &half != &pair.self() && !half.connected() && half.state() != v1::PAIR_STATE_UNSPECIFIED;
+  return fmt::format("{}{}", over ? "was " : "", to_word(half.state()));
+}
+
 std::string sync_text(const v1::PairStatus& pair) {
   if (pair.in_sync()) return "in sync";
+  if (pair.lag() == 0) return "NOT in sync";
   return fmt::format("NOT in sync, {} {} behind", pair.lag(),
                      pair.lag() == 1 ? "revision" : "revisions");
 }
@@ -83,8 +91,8 @@ std::string sync_text(const v1::PairStatus& pair) {
 std::string halves_table(const v1::PairStatus& pair, LastColumn last) {
   std::vector<Row> rows;
   for (const v1::PairHalf* half : halves_of(pair)) {
-    rows.push_back({std::string(to_word(half->member())), std::string(to_word(half->state())),
-                    half->name(), half->address(), half->version(), std::to_string(half->epoch()),
+    rows.push_back({std::string(to_word(half->member())), state_of(pair, *half), half->name(),
+                    half->address(), half->version(), std::to_string(half->epoch()),
                     std::to_string(half->head().revision()), heard(pair, *half)});
   }
   return render_table({"HALF", "STATE", "NAME", "ADDRESS", "VERSION", "EPOCH", "REVISION", "HEARD"},
@@ -248,16 +256,28 @@ std::string pair_line(const v1::PairStatus& pair) {
 
 std::string promotion_risk(const v1::PairStatus& pair) {
   if (!pair.paired()) return "this controller is no half of a pair";
-  if (pair.self().state() == v1::PAIR_STATE_ACTIVE) return "this half is the active one already";
-  if (pair.peer().connected()) {
+  const bool self = pair.self().state() == v1::PAIR_STATE_ACTIVE;
+  if (self && pair.not_serving().empty()) return "this half is the active one already";
+  const bool peer = pair.peer().state() == v1::PAIR_STATE_ACTIVE;
+  if (pair.peer().connected() && (self || peer)) {
     return fmt::format("{} is there: `holdfast ha switchover` moves without losing anything",
                        pair.peer().name());
   }
-  const std::string known = fmt::format(
-      "{} has revision {}, and the other was at {} when it fell "
-      "silent {} ago",
-      pair.self().name(), pair.self().head().revision(), pair.peer().head().revision(),
-      to_short_string(to_duration(pair.peer().silent())));
+  const std::string mine = fmt::format("{} has epoch {} and revision {}", pair.self().name(),
+                                       pair.self().head().epoch(), pair.self().head().revision());
+  if (pair.peer().connected()) {
+    return fmt::format("{}, and {} has epoch {} and revision {}: promote the one with more", mine,
+                       pair.peer().name(), pair.peer().head().epoch(),
+                       pair.peer().head().revision());
+  }
+  if (pair.peer().state() == v1::PAIR_STATE_UNSPECIFIED) {
+    return mine +
+           ", and has not heard the other since it was started. What the other has alone is "
+           "lost to clients, and kept in a file of its own when it comes back";
+  }
+  const std::string known = fmt::format("{}, and the other was at {} when it fell silent {} ago",
+                                        mine, pair.peer().head().revision(),
+                                        to_short_string(to_duration(pair.peer().silent())));
   return known +
          ". What the other acknowledged since, if it lives on unseen, is lost to clients, "
          "and kept in a file of its own when it comes back";

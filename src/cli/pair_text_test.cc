@@ -149,6 +149,36 @@ TEST(PairText, ThePromotionsRiskDependsOnTheOtherHalf) {
   pair.mutable_peer()->set_connected(false);
   pair.mutable_peer()->mutable_head()->set_revision(815);
   EXPECT_THAT(promotion_risk(pair), AllOf(HasSubstr("revision 812"), HasSubstr("at 815")));
+
+  pair.mutable_peer()->set_state(v1::PAIR_STATE_UNSPECIFIED);
+  EXPECT_THAT(promotion_risk(pair), AllOf(HasSubstr("revision 812"), HasSubstr("not heard")));
+}
+
+TEST(PairText, WhereNobodyIsActiveTheHalfWithMoreIsToBePromoted) {
+  v1::PairStatus pair = after_failover();
+  pair.mutable_self()->set_state(v1::PAIR_STATE_PASSIVE);
+  pair.mutable_peer()->set_state(v1::PAIR_STATE_PRIMARY);
+  pair.mutable_peer()->mutable_head()->set_revision(815);
+
+  EXPECT_THAT(promotion_risk(pair),
+              AllOf(HasSubstr("revision 812"), HasSubstr("revision 815"),
+                    HasSubstr("the one with more"), Not(HasSubstr("switchover"))));
+}
+
+// In mode sync, after the other half died.
+TEST(PairText, AHalfThatIsActiveAndServesNobodyMayBePromoted) {
+  v1::PairStatus pair = after_failover();
+  pair.set_not_serving("HF4107: the primary has not confirmed for 600ms");
+  pair.mutable_peer()->set_connected(false);
+
+  EXPECT_THAT(promotion_risk(pair), AllOf(HasSubstr("revision 812"), Not(HasSubstr("already"))));
+}
+
+TEST(PairText, AHalfThatIsNotHeardWasWhatItSaid) {
+  v1::PairStatus pair = after_failover();
+  pair.mutable_peer()->set_state(v1::PAIR_STATE_ACTIVE);
+  pair.mutable_peer()->set_connected(false);
+  EXPECT_THAT(render_pair(pair, {.now = kNow}), HasSubstr("primary   was active   ctl-a"));
 }
 
 v1::DivergenceFile file() {

@@ -24,7 +24,9 @@ constexpr ReasonInfo kReasons[] = {
      "set ha.role to backup on one of them and restart it"},
     {"HF4107", "not confirmed as active",
      "The other half has not confirmed lately that this one is active, so it answers no reads.",
-     "look at the link between the two; it serves again by itself"},
+     "look at the link between the two: it serves again by itself; in mode sync, if the other half "
+     "is "
+     "lost, `holdfast ha promote --force`"},
     {"HF4108", "handing over", "A switchover is under way; the other half takes the writes.",
      "nothing: clients follow by themselves"},
     {"HF4109", "the pair is not in sync",
@@ -51,6 +53,10 @@ constexpr ReasonInfo kReasons[] = {
     {"HF4116", "a file of a divergence is broken",
      "Its text was cut or altered, so it is not used.",
      "keep the file and read it by hand; `ha divergence discard` takes it off the list"},
+    {"HF4117", "the other half's disk does not take what it is sent",
+     "It is there, and what it is sent does not get to its disk, which may be full or broken. With "
+     "a witness the pair goes on without it; in mode sync no write is taken.",
+     "make room on its disk, or mend it; it catches up by itself"},
     {"HF4120", "a beat that makes no sense", "The other half sent what no half would.",
      "see that both run Holdfast, in versions next to each other"},
     {"HF4121", "two halves with one name", "Both controllers have the same name.",
@@ -78,6 +84,12 @@ constexpr ReasonInfo kReasons[] = {
      "restore the file; or remove it while both halves run and are in sync"},
     {"HF4205", "the witness cannot write", "Its disk does not take the record.",
      "make room on its disk, or mend its permissions"},
+    {"HF4206", "the witness has no record of the pair",
+     "It is new, or lost its disk, or the mode of the pair was another before, and no half was "
+     "active meanwhile: neither can know whether it has all that was acknowledged.",
+     "see with `holdfast ha status` which half has the higher epoch and revision, and run "
+     "`holdfast "
+     "ha promote --force` there"},
     {"HF4301", "the caller knows a later epoch",
      "It has seen another half be active after this one, which therefore asks before it answers.",
      "nothing: clients find the active half by themselves"},

@@ -86,6 +86,8 @@ HalfActions Half::paced(Actions actions, const PeerFacts& before, Time now) {
 
 void Half::note_switch(const PeerFacts& before, Time now) {
   if (before.state == State::Active && !is_active()) {
+    stalled_.reset();
+    acked_ = 0;
     active_sign_ = now;
     cause_ = frozen_since_ ? "switchover" : "";
   }
@@ -102,10 +104,14 @@ void Half::note_switch(const PeerFacts& before, Time now) {
   voted_.reset();
 }
 
-// False: it is one that the peer has left behind.
-bool Half::take_process(const std::string& process) {
-  if (std::ranges::find(former_, process) != former_.end()) return false;
+// False: it is one that the peer has left behind. If it is there when its successor is not, then
+// there were two at once, as when a machine was copied: an echo in it is too old for any lease.
+bool Half::take_process(const std::string& process, Time now) {
   if (!peer_ || peer_->process == process) return true;
+  const auto former = std::ranges::find(former_, process);
+  const bool alone = now - last_beat_ >= options_.timing.take;
+  if (former != former_.end() && !alone) return false;
+  if (former != former_.end()) former->clear();
   former_[next_former_] = peer_->process;
   next_former_ = (next_former_ + 1) % kFormerProcesses;
   peer_.reset();
@@ -123,6 +129,7 @@ void Half::note_peer(const Beat& beat, Time now) {
   const Member peer = other(options_.pair.me);
   heard_sign(now);
   heard_ever_ = true;
+  last_beat_ = now;
   refused_ = false;
   distrust_ = std::max(0, distrust_ - 1);
   note_echo(beat);
@@ -147,7 +154,7 @@ void Half::note_peer(const Beat& beat, Time now) {
 HalfActions Half::on_beat(const Beat& beat, Time now) {
   wake(now);
   if (beat.process.empty() || beat.process == options_.process) return {};
-  if (!take_process(beat.process)) return {};
+  if (!take_process(beat.process, now)) return {};
   if (peer_ && beat.number <= peer_->number) return {};
   const bool alive = peer_alive(now);
   const PeerFacts before = protocol_.facts();
@@ -189,7 +196,7 @@ Reception Half::on_client(Time now) {
   const PeerFacts before = protocol_.facts();
   if (mismatch().ok()) {
     Protocol::Verdict verdict = protocol_.on_client(alive || gated);
-    if (verdict.outcome == Outcome::Claim) cause_ = why_taken(now);
+    if (!verdict.actions.empty()) cause_ = why_taken(now);
     reception.actions = paced(std::move(verdict.actions), before, now);
   }
   reception.why = not_active(now);
@@ -251,8 +258,18 @@ HalfActions Half::abandon(Time now) {
 HalfActions Half::on_acked(const Head& head, const std::string& store_id, Time now) {
   wake(now);
   heard_sign(now);
+  const bool lacks = head.revision < protocol_.head().revision;
+  if (stalled_ && lacks && head.revision <= stalled_->acked) return {};
+  stalled_.reset();
+  acked_ = head.revision;
   const PeerFacts before = protocol_.facts();
   return carry(protocol_.on_acked(head, store_id), before, now);
+}
+
+void Half::on_not_taken(const Status& why, Time now) {
+  if (!is_active()) return;
+  if (!stalled_) stalled_ = {.why = why, .since = now, .acked = acked_};
+  stalled_->why = why;
 }
 
 Status Half::on_replicate(Epoch epoch, Time now, HalfActions& actions) {
@@ -334,6 +351,7 @@ Beat Half::describe() const {
   beat.schema_min = options_.schema_min;
   beat.schema_max = options_.schema_max;
   beat.needs_copy = needs_copy_;
+  beat.in_sync = protocol_.peer_in_sync();
   return beat;
 }
 

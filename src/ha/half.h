@@ -42,6 +42,7 @@ struct Beat {
   std::vector<store::Tenure> tenures{};  // the latest kMaxTenures
   store::Revision floor = 0;
   bool needs_copy = false;
+  bool in_sync = false;  // of an active half: who hears it has all that is acknowledged
 };
 inline constexpr size_t kMaxTenures = 64;
 
@@ -122,7 +123,11 @@ class Half {
   HalfActions on_tenure(Epoch epoch, Time now);
   HalfActions abandon(Time now);
   void on_written(const Head& head) { protocol_.on_written(head); }
+  // One that says nothing new after on_not_taken() is not counted.
   HalfActions on_acked(const Head& head, const std::string& store_id, Time now);
+  // What was sent to the peer is not on its disk, and it says, or shows by its silence, that it
+  // will not be. One whose beats come and whose disk fails is as good as gone after Timing::drop.
+  void on_not_taken(const Status& why, Time now);
   // OK makes this half passive; the actions are to be carried out in any case.
   Status on_replicate(Epoch epoch, Time now, HalfActions& actions);
   HalfActions on_appended(Epoch epoch, const Head& head, Time now);
@@ -158,11 +163,13 @@ class Half {
   std::optional<Duration> witness_silence(Time now) const;
   // Revisions that the peer lacks, by its last beat; 0 if this half is not active.
   store::Revision lag() const;
+  // Whether the passive half has all that is acknowledged, as far as this one knows.
+  bool in_sync(Time now) const;
   const std::optional<Switch>& last_switch() const { return last_switch_; }
   // "the backup takes over within 1.1 s, nothing is lost", and the like.
   std::string if_active_died(Time now) const;
   // Each with its code: HF4102, HF4106, HF4107 (active, and may not serve), HF4109, HF4111, HF4112,
-  // HF4113.
+  // HF4113, HF4117, HF4206.
   std::vector<Status> problems(Time now) const;
   uint64_t late_ticks() const { return late_ticks_; }
   const Protocol& protocol() const { return protocol_; }
@@ -172,6 +179,12 @@ class Half {
   struct Sent {
     uint64_t number;
     Time at;
+  };
+  // The peer's disk does not take what it is sent.
+  struct Stalled {
+    Status why{};
+    Time since{};
+    store::Revision acked = 0;  // and nothing after it since
   };
   static constexpr size_t kFormerProcesses = 8;
 
@@ -183,7 +196,9 @@ class Half {
   HalfActions paced(Actions actions, const PeerFacts& before, Time now);
   void note_switch(const PeerFacts& before, Time now);
   void note_peer(const Beat& beat, Time now);
-  bool take_process(const std::string& process);
+  bool take_process(const std::string& process, Time now);
+  bool is_stalled(Time now) const;
+  bool lacks_record() const;
   void note_echo(const Beat& beat);
   void heard_sign(Time now) { silent_since_ = std::max(silent_since_, now); }
   bool may_ask(Time now) const { return now >= next_ask_; }
@@ -214,6 +229,9 @@ class Half {
   Member last_active_ = Member::Primary;
   Epoch last_active_epoch_ = 0;
   bool needs_copy_ = false;
+  Time last_beat_{};           // of the peer's process
+  store::Revision acked_ = 0;  // by the peer, in this life
+  std::optional<Stalled> stalled_{};
   // The lease.
   uint64_t last_number_ = 0;
   std::deque<Sent> sent_{};  // own beats whose echo may still come, oldest first

@@ -262,6 +262,121 @@ TEST_F(ServingPrimary, AnActiveHalfThatMayNotServeSaysSo) {
   EXPECT_THAT(std::string(problems.front().message()), HasSubstr("active and answers nobody"));
 }
 
+// Its beats come, and a question is answered with what it had before.
+class FailingDisk : public ServingPrimary {
+ protected:
+  void pass_with_beats(Duration length) {
+    for (const Time end = now_ + length; now_ < end;) {
+      exchange();
+      if (!half_->is_active()) continue;
+      half_->on_not_taken(absl::ResourceExhaustedError("the disk is full"), now_);
+      take(half_->on_acked({1, 5, 1}, "B", now_));
+    }
+  }
+};
+
+TEST_F(FailingDisk, TheActiveHalfGoesOnWithoutAPeerThatTakesNothing) {
+  lead();
+  half_->on_written({1, 6, 2});
+  pass_with_beats(600ms);
+  EXPECT_FALSE(asked_) << "it may be slow for a moment";
+  pass_with_beats(200ms);
+  ASSERT_TRUE(asked_);
+  EXPECT_EQ(asked_->change->record.in_sync, Members::of(Member::Primary));
+  answer();
+  begin();
+  EXPECT_EQ(half_->acknowledged(), 6);
+  const std::vector<Status> problems = half_->problems(now_);
+  ASSERT_EQ(problems.size(), 2U);
+  EXPECT_EQ(code(problems[0]), "HF4109");
+  EXPECT_EQ(code(problems[1]), "HF4117");
+  EXPECT_THAT(std::string(problems[1].message()), HasSubstr("the disk is full"));
+  pass_with_beats(3s);
+  EXPECT_FALSE(asked_) << "what it says again is not that it catches up";
+  EXPECT_EQ(half_->acknowledged(), 6);
+}
+
+TEST_F(FailingDisk, APeerWhoseDiskTakesItAgainIsInSyncAgain) {
+  lead();
+  half_->on_written({1, 6, 2});
+  pass_with_beats(800ms);
+  answer();
+  begin();
+  half_->on_written({3, 7, 3});
+  peers_.facts.promised = 3;
+  take(half_->on_acked({3, 7, 3}, "B", now_));
+  ASSERT_TRUE(asked_);
+  EXPECT_EQ(asked_->change->record.in_sync, Members::both());
+  answer();
+  begin();
+  EXPECT_TRUE(half_->in_sync(now_));
+  exchange();
+  EXPECT_TRUE(half_->problems(now_).empty());
+}
+
+TEST_F(ServingPrimary, OneFailureIsNotAnother) {
+  lead();
+  half_->on_written({1, 6, 2});
+  half_->on_not_taken(absl::UnavailableError("the connection broke"), now_);
+  exchange();
+  half_->on_written({1, 7, 2});
+  take(half_->on_acked({1, 7, 2}, "B", now_));
+  for (int i = 0; i < 10; ++i) exchange();
+  EXPECT_FALSE(asked_);
+}
+
+TEST_F(ServingPrimary, APeerThatLacksNothingIsNotStalledByAQuestionThatFailed) {
+  lead();
+  half_->on_not_taken(absl::UnavailableError("the connection broke"), now_);
+  take(half_->on_acked({1, 5, 1}, "B", now_));
+  for (int i = 0; i < 10; ++i) exchange();
+  EXPECT_FALSE(asked_);
+}
+
+TEST_F(ServingBackup, APassiveHalfKnowsFromTheOtherThatItIsInSync) {
+  follow();
+  EXPECT_FALSE(half_->in_sync(now_));
+  peers_.in_sync = true;
+  hear();
+  EXPECT_TRUE(half_->in_sync(now_));
+  pass(1200ms);
+  EXPECT_FALSE(half_->in_sync(now_)) << "nobody is there who could say so";
+}
+
+// A machine was copied, and both were started.
+TEST_F(ServingPrimary, AFormerProcessCountsAgainWhenTheOneAfterItIsGone) {
+  lead();
+  const Beat former = peers_;
+  peers_.process = "its copy";
+  hear();
+  peers_ = former;
+  peers_.number += 1;
+  hear();
+  EXPECT_EQ(half_->peer()->process, "its copy") << "it may have been on its way for long";
+  for (int i = 0; i < 12; ++i) {
+    pass(kBeat);
+    hear();
+  }
+  EXPECT_EQ(half_->peer()->process, "theirs");
+  for (int i = 0; i < 3; ++i) exchange();
+  EXPECT_TRUE(half_->has_lease(now_));
+}
+
+TEST_F(ServingBackup, AWitnessWithoutARecordOfAPairThatWasIsAProblem) {
+  make({.promised = 4, .head = {4, 5, 1}});
+  take(half_->start(now_));
+  answer();
+  peers_.facts.state = State::Primary;
+  hear();
+  const std::vector<Status> problems = half_->problems(now_);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(code(problems[0]), "HF4206");
+  peers_.facts.state = State::Active;
+  peers_.facts.promised = 5;
+  hear();
+  EXPECT_TRUE(half_->problems(now_).empty()) << "one is active, and will write it";
+}
+
 TEST_F(ServingPrimary, ABeatCarriesTheLatestTenures) {
   for (Epoch epoch = 1; epoch <= 100; ++epoch) {
     facts_.tenures.push_back({epoch, static_cast<store::Revision>(epoch)});

@@ -35,6 +35,24 @@ store::Revision Half::lag() const {
   return std::max<store::Revision>(0, protocol_.head().revision - peer_->facts.head.revision);
 }
 
+bool Half::in_sync(Time now) const {
+  if (is_active()) return protocol_.peer_in_sync();
+  return peer_ && peer_->facts.state == State::Active && peer_->in_sync && peer_alive(now);
+}
+
+bool Half::is_stalled(Time now) const {
+  return stalled_ && now - stalled_->since >= options_.timing.drop;
+}
+
+// Both were there before, and the witness knows nothing of it: neither can know whether it has
+// everything.
+bool Half::lacks_record() const {
+  const bool heard = witness_heard_ && !witness_silent_since_;
+  const bool first = options_.pair.me == Member::Primary && protocol_.promised() <= 1;
+  return options_.pair.mode == Mode::Witness && heard && !is_active() && !first &&
+         protocol_.head().epoch != 0 && protocol_.record().epoch == 0;
+}
+
 // Configured so that the two cannot be a pair. The schema is another matter: they may still decide
 // who serves.
 Status Half::mismatch() const {
@@ -151,10 +169,18 @@ std::vector<Status> Half::problems(Time now) const {
     if (sync.ok() && is_active() && !protocol_.peer_in_sync()) {
       add("HF4109", fmt::format("the {} is not in sync: it lacks {} revisions", peer, lag()));
     }
+    if (is_stalled(now)) {
+      add("HF4117", fmt::format("the {} does not take what it is sent: {}", peer,
+                                std::string(stalled_->why.message())));
+    }
   }
   if (options_.pair.mode == Mode::Witness && witness_silent_since_) {
     add("HF4111",
         fmt::format("the witness has not answered for {}", to_short_string(*witness_silence(now))));
+  }
+  const bool peer_active = peer_ && peer_->facts.state == State::Active && peer_alive(now);
+  if (lacks_record() && !peer_active) {
+    add("HF4206", "the witness has no record of this pair, so neither half may begin by itself");
   }
   return problems;
 }

@@ -95,11 +95,11 @@ asio::awaitable<bool> PairService::wait_for_change(Time deadline) {
   co_return woken.failed() && !cancelled && !stopped_;
 }
 
-asio::awaitable<bool> PairService::until_active() {
-  while (!half_.is_active()) {
+asio::awaitable<bool> PairService::until_serving() {
+  while (!half_.may_read(clock_.now()).ok()) {
     const bool cancelled = co_await net::is_cancelled();
     if (cancelled || stopped_) co_return false;
-    co_await wait_for_change(clock_.now() + std::chrono::hours(1));
+    co_await wait_for_change(clock_.now() + std::chrono::seconds(1));
   }
   co_return true;
 }

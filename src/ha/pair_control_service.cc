@@ -70,6 +70,16 @@ store::Revision PairService::lag() const {
   return std::max<store::Revision>(0, peer->facts.head.revision - mine);
 }
 
+// A half that is not heard may be there, and not be let in: the link knows.
+std::string PairService::with_cause(const Status& problem) const {
+  std::string text(problem.message());
+  const bool silent = split_reason(problem).code == "HF4102";
+  if (silent && !link_.failure().ok()) {
+    text += fmt::format("; the link to it: {}", std::string(link_.failure().message()));
+  }
+  return text;
+}
+
 v1::PairStatus PairService::status() const {
   const Time now = clock_.now();
   v1::PairStatus out;
@@ -77,7 +87,7 @@ v1::PairStatus PairService::status() const {
   out.set_mode(to_proto(options_.half.pair.mode));
   *out.mutable_self() = describe_self();
   *out.mutable_peer() = describe_peer();
-  out.set_in_sync(half_.is_active() && half_.protocol().peer_in_sync());
+  out.set_in_sync(half_.in_sync(now));
   out.set_lag(lag());
   *out.mutable_record() = to_proto(half_.protocol().record());
   if (witness_) {
@@ -88,7 +98,7 @@ v1::PairStatus PairService::status() const {
     v1::PairSwitch& made = *out.mutable_last_switch();
     const auto ago = std::chrono::duration_cast<WallTime::duration>(now - last->at);
     set_time(clock_.wall_now() - ago, *made.mutable_at());
-    made.set_to(std::string(to_string(last->to)));
+    made.set_to(last->to == options_.half.pair.me ? options_.half.name : out.peer().name());
     made.set_reason(last->reason);
     *made.mutable_took() = proto_duration(last->took);
     made.set_epoch(last->epoch);
@@ -97,14 +107,16 @@ v1::PairStatus PairService::status() const {
     out.set_not_serving(std::string(read.message()));
   }
   out.set_if_active_died(half_.if_active_died(now));
-  for (const Status& problem : half_.problems(now)) {
-    out.add_problems(std::string(problem.message()));
-  }
+  const std::vector<Status> problems = half_.problems(now);
+  for (const Status& problem : problems) out.add_problems(with_cause(problem));
   if (!options_.quarantine_folder.empty()) {
     out.set_quarantined(static_cast<uint32_t>(quarantine_files(options_.quarantine_folder).size()));
   }
   const Status obstacle = shipping_.core().obstacle();
-  if (!obstacle.ok()) out.add_problems(std::string(obstacle.message()));
+  const bool known = std::ranges::find(problems, obstacle) != problems.end();
+  if (!obstacle.ok() && !known && half_.peer_alive(now)) {
+    out.add_problems(std::string(obstacle.message()));
+  }
   return out;
 }
 
@@ -114,6 +126,11 @@ asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
   };
   const Time began = clock_.now();
   const Time deadline = began + options_.switch_patience;
+  const Passage refused = refusal();
+  if (!half_.is_active() && !refused.active.empty()) {
+    co_return failed(
+        fmt::format("this half is not the active one: ask the one at {}", refused.active));
+  }
   CO_TRY(HalfActions actions, half_.switch_over(began));
   log::info("switching over");
   act(std::move(actions));
@@ -141,9 +158,11 @@ asio::awaitable<Result<v1::PromoteResponse>> PairService::promote(v1::PromoteReq
         "force: must be set, since acknowledged writes of the other half may be lost");
   }
   log::warn("promoted by force");
+  // One that was active already, and served nobody, is so in a later one.
+  const Epoch before = half_.protocol().epoch();
   act(half_.force(clock_.now()));
   const Time deadline = clock_.now() + options_.switch_patience;
-  while (!half_.is_active()) {
+  while (!half_.is_active() || half_.protocol().epoch() == before) {
     const bool in_time = co_await wait_for_change(deadline);
     if (!in_time) {
       co_return coded(absl::StatusCode::kUnavailable, "HF4105", "this half is not active yet");

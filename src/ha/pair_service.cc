@@ -6,11 +6,13 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "ha/alone_loader.h"
 #include "ha/quarantine_service.h"
 #include "ha/wire.h"
 #include "net/within.h"
@@ -44,6 +46,7 @@ PairService::PairService(const asio::any_io_executor& loop, const Clock& clock,
       link_(loop, clock, options_.peer, link_handlers()),
       shipping_(loop, replica, options_.shipping, shipping_handlers()),
       intake_(loop, replica, intake_handlers()),
+      alone_through_(options_.alone_file.empty() ? 0 : load_alone(options_.alone_file)),
       seen_state_(half_.protocol().state()),
       alarm_(loop),
       started_(clock.wall_now()),
@@ -74,32 +77,33 @@ ShippingHandlers PairService::shipping_handlers() {
           .on_acked =
               [this](const Head& head, const std::string& store_id) {
                 act(half_.on_acked(head, store_id, clock_.now()));
-              }};
+              },
+          .on_not_taken = [this](const Status& why) { half_.on_not_taken(why, clock_.now()); }};
 }
 
 IntakeHandlers PairService::intake_handlers() {
-  return {
-      .may_take =
-          [this](Epoch epoch) {
-            HalfActions actions;
-            const Status may = half_.on_replicate(epoch, clock_.now(), actions);
-            act(std::move(actions));
-            return may;
+  return {.may_take =
+              [this](Epoch epoch) {
+                HalfActions actions;
+                const Status may = half_.on_replicate(epoch, clock_.now(), actions);
+                act(std::move(actions));
+                return may;
+              },
+          .on_appended =
+              [this](Epoch epoch, const Head& head) {
+                act(half_.on_appended(epoch, head, clock_.now()));
+              },
+          .before_copy = [this](const store::ReplicaFacts& of) -> asio::awaitable<Status> {
+            if (options_.quarantine_folder.empty()) co_return absl::OkStatus();
+            co_return co_await keep_lost(replica_, of,
+                                         {.folder = options_.quarantine_folder,
+                                          .node = options_.half.name,
+                                          .acknowledged_through = acknowledged_epoch(),
+                                          .unfit = half_.is_unfit()},
+                                         clock_.wall_now());
           },
-      .on_appended = [this](
-                         Epoch epoch,
-                         const Head& head) { act(half_.on_appended(epoch, head, clock_.now())); },
-      .before_copy = [this](const store::ReplicaFacts& of) -> asio::awaitable<Status> {
-        if (options_.quarantine_folder.empty()) co_return absl::OkStatus();
-        co_return co_await keep_lost(replica_, of,
-                                     {.folder = options_.quarantine_folder,
-                                      .node = options_.half.name,
-                                      .acknowledged = options_.half.pair.mode == Mode::BestEffort,
-                                      .unfit = half_.is_unfit()},
-                                     clock_.wall_now());
-      },
-      .on_unfit = [this] { half_.on_unfit(); },
-      .is_unfit = [this] { return half_.is_unfit(); }};
+          .on_unfit = [this] { half_.on_unfit(); },
+          .is_unfit = [this] { return half_.is_unfit(); }};
 }
 
 void PairService::start() {
@@ -226,8 +230,25 @@ asio::awaitable<void> PairService::ask_witness(AskWitness ask) {
                   : half_.on_witness_silent(ask.id, clock_.now()));
 }
 
+// Clients are told of what is written alone, and this is known after a restart too.
+Status PairService::note_alone(Epoch epoch) {
+  if (!half_.protocol().begins_alone() || options_.alone_file.empty()) return absl::OkStatus();
+  if (options_.half.pair.mode == Mode::BestEffort || epoch <= alone_through_) {
+    return absl::OkStatus();
+  }
+  TRY_OK(save_alone(options_.alone_file, epoch));
+  alone_through_ = epoch;
+  return absl::OkStatus();
+}
+
+Epoch PairService::acknowledged_epoch() const {
+  const bool always = options_.half.pair.mode == Mode::BestEffort;
+  return always ? std::numeric_limits<Epoch>::max() : alone_through_;
+}
+
 asio::awaitable<void> PairService::begin_tenure(Epoch epoch) {
-  const Status begun = co_await replica_.begin_tenure(epoch);
+  Status begun = note_alone(epoch);
+  if (begun.ok()) begun = co_await replica_.begin_tenure(epoch);
   const bool cancelled = co_await net::is_cancelled();
   if (cancelled) co_return;
   if (begun.ok()) {

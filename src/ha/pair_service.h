@@ -39,6 +39,7 @@ struct PairOptions {
   std::optional<WitnessLinkOptions> witness{};
   ShippingOptions shipping{};
   std::string quarantine_folder{};  // of what a copy replaced; empty: nothing is kept
+  std::string alone_file{};         // see alone_loader.h; empty: it is not kept
   Duration switch_patience = std::chrono::seconds(5);  // an operator's
   Duration write_patience = std::chrono::seconds(5);   // for a write to be acknowledged
 };
@@ -93,8 +94,8 @@ class PairService final : public store::Admission {
   Epoch epoch() const;
   // As a client is told when it is sent away.
   Passage refusal() const;
-  // Returns when this half is active; false if cancelled before.
-  asio::awaitable<bool> until_active();
+  // Returns when this half is active and may answer; false if cancelled before.
+  asio::awaitable<bool> until_serving();
 
   // The other half's calls.
   v1::Beat beat();
@@ -149,11 +150,14 @@ class PairService final : public store::Admission {
   asio::awaitable<void> beats();
   asio::awaitable<void> ask_witness(AskWitness ask);
   asio::awaitable<void> begin_tenure(Epoch epoch);
+  Status note_alone(Epoch epoch);
+  Epoch acknowledged_epoch() const;
   asio::awaitable<void> quiesce();
   // False: the deadline has passed, or this coroutine was cancelled.
   asio::awaitable<bool> wait_for_change(Time deadline);
   v1::PairHalf describe_self() const;
   v1::PairHalf describe_peer() const;
+  std::string with_cause(const Status& problem) const;
 
   asio::any_io_executor loop_;
   const Clock& clock_;
@@ -165,6 +169,7 @@ class PairService final : public store::Admission {
   std::optional<WitnessLinkService> witness_;
   ShippingService shipping_;
   IntakeService intake_;
+  Epoch alone_through_;
   State seen_state_;
   Epoch seen_epoch_ = 0;
   std::multimap<store::Revision, AckWaiter*> ack_waiters_;

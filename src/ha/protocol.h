@@ -139,6 +139,8 @@ class Protocol {
   // in this tenure that its history leads into ours.
   bool may_write() const;
   bool misconfigured() const { return misconfigured_; }
+  // What BeginTenure asks for is a tenure in which nobody else is required.
+  bool begins_alone() const { return beginning_ && beginning_->required == Members::of(me_); }
   // On its way to be active, whatever is heard meanwhile.
   bool claiming() const { return wish_ == Wish::Claim || beginning_.has_value() || wants_claim_; }
   PeerFacts facts() const;

@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".jsonl";
+constexpr const char* kDone = ".done";  // after the name
 
 Status none_of(const std::string& name) {
   return coded(absl::StatusCode::kNotFound, "HF4131",
@@ -74,9 +75,19 @@ Result<Quarantine> load_quarantine(const std::string& folder, const std::string&
   return parse_quarantine(*text);
 }
 
+Status set_gone_through(const std::string& folder, const std::string& name) {
+  return write_private_file(folder + "/" + name + kDone, "");
+}
+
+bool is_gone_through(const std::string& folder, const std::string& name) {
+  std::error_code error;
+  return fs::exists(folder + "/" + name + kDone, error);
+}
+
 Status discard_quarantine(const std::string& folder, const std::string& name) {
   std::error_code error;
   if (!is_name(name) || !fs::remove(folder + "/" + name, error)) return none_of(name);
+  fs::remove(folder + "/" + name + kDone, error);
   return absl::OkStatus();
 }
 

@@ -19,6 +19,9 @@ Result<std::string> save_quarantine(const std::string& folder, const Quarantine&
 std::vector<std::string> quarantine_files(const std::string& folder);
 // kNotFound HF4131: there is none of this name. kDataLoss HF4116: it is damaged.
 Result<Quarantine> load_quarantine(const std::string& folder, const std::string& name);
+// The revocations in it were done again; discarded with it.
+Status set_gone_through(const std::string& folder, const std::string& name);
+bool is_gone_through(const std::string& folder, const std::string& name);
 Status discard_quarantine(const std::string& folder, const std::string& name);
 
 }  // namespace holdfast::ha

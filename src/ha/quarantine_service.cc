@@ -38,6 +38,8 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
     entries.insert(entries.end(), std::make_move_iterator(more->begin()),
                    std::make_move_iterator(more->end()));
   }
+  const bool forgotten = entries.empty() || entries.front().head.revision <= found.fork;
+  const store::Epoch first = forgotten ? mine.head.epoch : entries.front().head.epoch;
   const Quarantine kept = make_quarantine(
       {.node = options.node,
        .store_id = mine.store_id,
@@ -45,7 +47,7 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
        .fork = found.fork,
        .head = mine.head,
        .winner = winner.tenures.empty() ? winner.head.epoch : winner.tenures.back().epoch,
-       .acknowledged = options.acknowledged},
+       .acknowledged = first <= options.acknowledged_through},
       entries);
   CO_TRY(const std::string name, save_quarantine(options.folder, kept));
   log::warn("this half's history is not the pair's; its end was put aside",

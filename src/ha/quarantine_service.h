@@ -17,8 +17,9 @@ namespace asio = boost::asio;
 struct QuarantineOptions {
   std::string folder{};
   std::string node{};
-  bool acknowledged = false;  // clients may have been told that what is lost happened
-  bool unfit = false;         // nothing is in common, whatever the epochs say
+  // Of what was written in this epoch, or before, clients may have been told that it happened.
+  store::Epoch acknowledged_through = 0;
+  bool unfit = false;  // nothing is in common, whatever the epochs say
 };
 
 // Nothing to keep is OK, too. An error: it could not be kept, and nothing should replace it yet.

@@ -55,7 +55,8 @@ asio::awaitable<void> ShippingService::send(Epoch epoch, Shipment shipment) {
                                              ? co_await send_copy(std::move(request))
                                              : co_await send_entries(std::move(request), shipment);
   if (answer.ok()) {
-    failure_ = absl::OkStatus();
+    // A question is answered by a disk that takes nothing, too.
+    if (shipment.kind != Shipment::Kind::Ask) failure_ = absl::OkStatus();
     const Head head = from_proto(answer->head());
     const ShipmentAnswer said{.head = head, .needs_copy = answer->needs_copy()};
     const bool fits = shipping_.on_answer(shipment.id, said, replica_.facts());
@@ -65,6 +66,10 @@ asio::awaitable<void> ShippingService::send(Epoch epoch, Shipment shipment) {
   }
   stats_.failures += 1;
   shipping_.on_failure(shipment.id);
+  // Who is of another epoch, or further already, has said so: that is no matter of its disk.
+  const bool taken = absl::IsFailedPrecondition(answer.status()) ||
+                     absl::IsAborted(answer.status()) || absl::IsCancelled(answer.status());
+  if (!taken && handlers_.epoch() == epoch) handlers_.on_not_taken(answer.status());
   if (answer.status() != std::exchange(failure_, answer.status())) {
     log::warn("cannot send to the other half", {{"why", answer.status().ToString()}});
   }

@@ -43,6 +43,8 @@ struct ShippingHandlers {
   std::function<std::shared_ptr<grpc::Channel>()> channel;
   // The peer's disk has all of ours up to here.
   std::function<void(const Head&, const std::string& store_id)> on_acked;
+  // The peer does not take what it was sent.
+  std::function<void(const Status&)> on_not_taken;
 };
 
 class ShippingService {

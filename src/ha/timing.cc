@@ -17,6 +17,12 @@ struct Value {
   Duration value;
 };
 
+// To the millisecond: what is refused for less is not said to be equal.
+std::string exact(Duration duration) {
+  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(duration);
+  return whole.count() % 1000 == 0 ? to_short_string(whole) : fmt::format("{}ms", whole.count());
+}
+
 Status refuse(std::string_view what) {
   return coded(absl::StatusCode::kInvalidArgument, "HF4110", what);
 }
@@ -26,8 +32,8 @@ Status check_relation(const Value& large, const Value& small, Duration least,
                       std::string_view rule) {
   if (large.value >= least) return absl::OkStatus();
   return refuse(fmt::format("{} is {} and {} is {}: {}, so {} must be at least {}", large.key,
-                            to_short_string(large.value), small.key, to_short_string(small.value),
-                            rule, large.key, to_short_string(least)));
+                            exact(large.value), small.key, exact(small.value), rule, large.key,
+                            exact(least)));
 }
 
 }  // namespace
@@ -42,9 +48,8 @@ Status check(const Timing& timing) {
                            Value{"ha.witness_timeout", timing.witness_timeout},
                            Value{"ha.vote_patience", timing.vote_patience}}) {
     if (one.value < kShortest || one.value > kLongest) {
-      return refuse(fmt::format("{} is {}: it must be between {} and {}", one.key,
-                                to_short_string(one.value), to_short_string(kShortest),
-                                to_short_string(kLongest)));
+      return refuse(fmt::format("{} is {}: it must be between {} and {}", one.key, exact(one.value),
+                                exact(kShortest), exact(kLongest)));
     }
   }
   // A hundredth for clocks that run apart, and a moment so that "before" is not "at the same time".

@@ -41,6 +41,7 @@ TEST(Timing, TakingOverWaitsForTheLease) {
 
 TEST(Timing, TheActiveHalfDropsItsPeerBeforeThePeerTakesOver) {
   expect_refused({.drop = 900ms}, {"ha.take", "1s", "ha.drop", "900ms"});
+  expect_refused({.drop = 1s}, {"ha.take is 1s", "ha.drop is 1s", "must be at least 1200ms"});
 }
 
 TEST(Timing, NobodyIsLeftBehindWhileItsLeaseMayLast) {

@@ -135,6 +135,7 @@ v1::Beat to_proto(const Beat& beat) {
   add_tenures(beat.tenures, kMaxTenures, *out.mutable_tenures());
   out.set_floor(beat.floor);
   out.set_needs_copy(beat.needs_copy);
+  out.set_in_sync(beat.in_sync);
   out.set_process(beat.process);
   out.set_heard_process(beat.heard_process);
   return out;
@@ -167,6 +168,7 @@ Result<Beat> from_proto(const v1::Beat& beat) {
   out.tenures = from_proto(beat.tenures());
   out.floor = beat.floor();
   out.needs_copy = beat.needs_copy();
+  out.in_sync = beat.in_sync();
   return out;
 }
 

@@ -154,6 +154,80 @@ TEST_F(Diverged, WhatWasTakenAwayStaysAwayAndNothingIsGrantedAgain) {
   EXPECT_TRUE(shows(backup(), "service", "kept"));
 }
 
+// By the half that has the file, which is passive; the other one writes it.
+TEST_F(Diverged, AReplayBringsBackWhatWasLostAndEndsTheFile) {
+  ASSERT_TRUE(eventually([&] { return !shows(backup(), "user", "deleted-later"); }, 20s));
+  const std::string name = file();
+  EXPECT_TRUE(eventually(
+      [&] {
+        return primary()
+            .cli({"ha", "divergence", "show", name})
+            .output.contains("delete user/deleted-later  reapplied");
+      },
+      10s))
+      << primary().cli({"ha", "divergence", "show", name}).output;
+
+  const ProgramOutcome replayed = primary().cli({"ha", "divergence", "replay", name});
+
+  EXPECT_EQ(replayed.exit_code, 0) << replayed.error;
+  EXPECT_THAT(replayed.output, HasSubstr("2 written, 0 in conflict"));
+  EXPECT_TRUE(shows(backup(), "service", "lost"));
+  EXPECT_TRUE(shows(backup(), "user", "granted"));
+  EXPECT_FALSE(shows(backup(), "user", "deleted-later"));
+  EXPECT_THAT(primary().cli({"ha", "divergence"}).output, HasSubstr("no history"));
+  EXPECT_THAT(primary().cli({"ha", "divergence", "replay", name}).error, HasSubstr("HF4131"));
+}
+
+TEST_F(Diverged, AReplayPassesOverWhatSomebodyWroteSince) {
+  const std::string other =
+      "kind: service\nmetadata: {name: lost}\nspec: {ports: [{port: 99, "
+      "protocol: tcp}]}\n";
+  ASSERT_TRUE(applies(backup(), other));
+  ASSERT_TRUE(eventually(
+      [&] {
+        const ProgramOutcome shown = primary().cli({"ha", "divergence", "show", file()});
+        return shown.output.contains("put service/lost  conflict");
+      },
+      10s))
+      << pair_.describe();
+  const auto port = [&] { return backup().cli({"get", "service", "lost", "-o", "yaml"}).output; };
+
+  const ProgramOutcome replayed = primary().cli({"ha", "divergence", "replay", file()});
+
+  EXPECT_EQ(replayed.exit_code, 2) << replayed.output << replayed.error;
+  EXPECT_THAT(replayed.output, AllOf(HasSubstr("1 in conflict"), HasSubstr("the file is kept")));
+  EXPECT_THAT(port(), HasSubstr("99"));
+  const ProgramOutcome forced =
+      primary().cli({"ha", "divergence", "replay", file(), "--overwrite"});
+  EXPECT_EQ(forced.exit_code, 0) << forced.output << forced.error;
+  EXPECT_THAT(port(), Not(HasSubstr("99")));
+}
+
+// What was acknowledged while the other half was away, and lost by a forced promotion.
+TEST(PairOperations, WhatAForcedPromotionTakesBackWasAcknowledgedAndIsShownSo) {
+  LoopbackPair pair("witness");
+  ASSERT_TRUE(applies(pair.primary(), user_yaml("deleted-later", false)));
+  pair.backup().kill();
+  ASSERT_NE(pair.backup().wait(10s), -1);
+  ASSERT_TRUE(eventually([&] { return applies(pair.primary(), service_yaml("lost")); }, 20s));
+  ASSERT_EQ(pair.primary().cli({"delete", "user", "deleted-later"}).exit_code, 0);
+  pair.primary().kill();
+  ASSERT_NE(pair.primary().wait(10s), -1);
+  pair.start_backup();
+  const auto forced = [&] {
+    return pair.backup().cli({"ha", "promote", "--force"}).exit_code == 0;
+  };
+  ASSERT_TRUE(eventually(forced, 20s)) << pair.describe();
+  ASSERT_TRUE(eventually([&] { return applies(pair.backup(), service_yaml("kept")); }, 20s));
+  pair.start_primary();
+  ASSERT_TRUE(pair.becomes_in_sync(pair.backup())) << pair.describe();
+
+  const ProgramOutcome list = pair.primary().cli({"ha", "divergence"});
+  EXPECT_THAT(list.output, HasSubstr("acknowledged to clients")) << list.error;
+  EXPECT_TRUE(eventually([&] { return !shows(pair.backup(), "user", "deleted-later"); }, 20s))
+      << pair.describe();
+}
+
 TEST(PairOperations, AnAgentKeepsTheRecordBesideItsWork) {
   LoopbackPair pair({.mode = "witness", .witness_role = "agent"});
   ASSERT_TRUE(applies(pair.primary(), service_yaml("web")));
@@ -184,6 +258,9 @@ TEST(PairOperations, AForcedHalfServesAloneAndTheOtherFollowsIt) {
   EXPECT_FALSE(applies(pair.backup(), service_yaml("alone"))) << "it was only asked";
   const ProgramOutcome forced = pair.backup().cli({"ha", "promote", "--force"});
   EXPECT_EQ(forced.exit_code, 0) << forced.error << pair.describe();
+  EXPECT_THAT(
+      forced.output,
+      HasSubstr(fmt::format("epoch {}\n", LoopbackPair::status_of(pair.backup()).self().epoch())));
   EXPECT_TRUE(applies(pair.backup(), service_yaml("alone"))) << pair.describe();
 
   pair.start_primary();

@@ -2,10 +2,12 @@
 // each says to clients.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "e2e/api_client.h"
 #include "e2e/loopback_pair.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
 
@@ -122,6 +124,77 @@ TEST(PairProcesses, APassiveHalfSendsClientsToTheActiveOne) {
         return both.output.contains("primary") && both.output.contains("backup");
       },
       10s));
+}
+
+// A node obeys nobody who does not name its epoch, and looks at health first of all.
+TEST(PairProcesses, AHalfNamesItsEpochToWhoWatchesItsHealth) {
+  LoopbackPair pair("best-effort");
+  for (const ControllerProcess* half : {&pair.half(true), &pair.half(false)}) {
+    ApiClient client(half->tcp_server(), pair.primary().admin());
+    const auto stub = grpc::health::v1::Health::NewStub(client.channel());
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + 20s);
+    const auto stream = stub->Watch(&context, grpc::health::v1::HealthCheckRequest());
+    grpc::health::v1::HealthCheckResponse first;
+    ASSERT_TRUE(stream->Read(&first)) << stream->Finish().error_message();
+    EXPECT_TRUE(context.GetServerInitialMetadata().contains("holdfast-epoch"));
+    context.TryCancel();
+  }
+}
+
+TEST(PairProcesses, BothHalvesSayThatTheyAreInSync) {
+  LoopbackPair pair("sync");
+  const auto says = [](const ControllerProcess& half) {
+    return half.cli({"ha", "status"}).output.contains("mode sync, in sync");
+  };
+  EXPECT_TRUE(eventually([&] { return says(pair.primary()) && says(pair.backup()); }, 10s))
+      << pair.describe();
+}
+
+// The passive one is named first; it is told apart by the command, not by chance.
+TEST(PairProcesses, ASwitchoverIsAskedOfTheActiveHalf) {
+  LoopbackPair pair("witness");
+  const TempDir folder;
+  const rpc::TlsOptions& admin = pair.primary().admin();
+  std::ofstream(folder.file("ca.pem")) << admin.ca_pem;
+  std::ofstream(folder.file("identity.pem")) << admin.private_key_pem << admin.certificate_pem;
+  std::filesystem::permissions(folder.file("identity.pem"), std::filesystem::perms::owner_read);
+  std::ofstream(folder.file("profile.yaml"))
+      << "server: " << pair.backup().tcp_server() << "\ncluster: test\nuser: test-admin\n";
+
+  const ProgramOutcome switched =
+      run_program({.arguments = {HF_BIN_DIR "/holdfast", "--profile", folder.path().string(), "ha",
+                                 "switchover"}});
+
+  EXPECT_EQ(switched.exit_code, 0) << switched.error << pair.describe();
+  EXPECT_TRUE(switched.output.starts_with("backup is active")) << switched.output;
+  const ProgramOutcome local = pair.primary().cli({"ha", "switchover"});
+  EXPECT_NE(local.exit_code, 0);
+  EXPECT_TRUE(local.error.contains("ask the one at " + pair.backup().tcp_server())) << local.error;
+}
+
+// It was silent for so long that writes were given up; the pair is well as soon as it is back,
+// since there is nobody else to go to.
+TEST(PairProcesses, InSyncModeClientsAreServedAtOnceWhenTheOtherHalfIsBack) {
+  LoopbackPair pair("sync");
+  ApiClient client(pair.primary().tcp_server(), pair.primary().admin());
+  ASSERT_TRUE(writes(client, "web")) << pair.describe();
+  pair.backup().freeze();
+  const auto lost = [&] { return pair.primary().log().contains("HF1105"); };
+  EXPECT_TRUE(eventually(
+      [&] {
+        static_cast<void>(writes(client, "waits"));
+        return lost();
+      },
+      60s))
+      << pair.primary().log();
+  pair.backup().thaw();
+  const auto ready = [&] {
+    return HttpClient("unix:" + pair.primary().data_dir() + "/http.sock").ask("GET /readyz").status;
+  };
+  EXPECT_TRUE(eventually([&] { return writes(client, "again"); }, 20s)) << pair.describe();
+  EXPECT_TRUE(eventually([&] { return ready() == 200; }, 30s)) << pair.primary().log();
+  EXPECT_FALSE(pair.primary().log().contains("recovering")) << pair.primary().log();
 }
 
 TEST(PairProcesses, WhoKnowsALaterEpochIsRefused) {
