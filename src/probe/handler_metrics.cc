@@ -3,6 +3,11 @@
 #include "probe/answer.h"
 
 namespace holdfast::probe {
+namespace {
+
+constexpr const char* kOutcomes[] = {"healthy", "failed", "error", "cancelled"};
+
+}  // namespace
 
 HandlerMetrics::HandlerMetrics(metrics::Registry& registry)
     : registered_(registry
@@ -19,6 +24,17 @@ HandlerMetrics::HandlerMetrics(metrics::Registry& registry)
           {.name = "holdfast_probe_duration_seconds",
            .help = "How long probes took that had an outcome, by kind."},
           {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30})) {}
+
+void HandlerMetrics::use(const Registry& registry) {
+  std::set<std::string, std::less<>> paths;
+  for (size_t i = 0; i < registry.probes().size(); ++i) paths.insert(registry.path(i));
+  for (const std::string& path : paths_) {
+    if (paths.contains(path)) continue;
+    for (const char* outcome : kOutcomes) probes_.remove({{"probe", path}, {"outcome", outcome}});
+  }
+  paths_ = std::move(paths);
+  registered_.set(static_cast<double>(paths_.size()));
+}
 
 void HandlerMetrics::count_unasked(const net::HttpResponse& answer) {
   const char* what = "unregistered";
@@ -40,6 +56,7 @@ void HandlerMetrics::count_cancelled(const std::string& path) {
 }
 
 void HandlerMetrics::count(const std::string& path, std::string_view outcome) {
+  if (!paths_.contains(path)) return;
   probes_.with({{"probe", path}, {"outcome", std::string(outcome)}}).add();
 }
 

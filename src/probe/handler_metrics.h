@@ -2,6 +2,7 @@
 // are as many series as a registry has probes; what callers ask for adds none.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,10 +20,11 @@ class HandlerMetrics {
  public:
   explicit HandlerMetrics(metrics::Registry& registry);
 
-  void set_registered(size_t count) { registered_.set(static_cast<double>(count)); }
+  // The probes there are from here on. What was counted of others is not shown any more.
+  void use(const Registry& registry);
   // To a request that got no probe: the handler's own health is one, too.
   void count_unasked(const net::HttpResponse& answer);
-  // `path` is that of `probe`.
+  // `path` is that of `probe`; if use() took it away meanwhile, nothing is counted.
   void count_outcome(const std::string& path, const Probe& probe, const Outcome& outcome,
                      Duration took);
   // The caller went away before its probe ended.
@@ -31,6 +33,7 @@ class HandlerMetrics {
  private:
   void count(const std::string& path, std::string_view outcome);
 
+  std::set<std::string, std::less<>> paths_;
   metrics::Gauge registered_;
   metrics::Family<metrics::Counter>& probes_;
   metrics::Family<metrics::Counter>& unasked_;
