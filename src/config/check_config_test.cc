@@ -207,5 +207,15 @@ TEST(CheckConfig, ChecksAreLive) {
   EXPECT_THAT(changes(*before, *after).live, ElementsAre("agent.checks"));
 }
 
+TEST(CheckConfig, TheListOfTheHandlerInsideTheAgentIsLive) {
+  Sources sources = from_file("");
+  const auto before = load(sources);
+  sources.file_text += "probe: {registry_file: /etc/probes.json}\n";
+  const auto after = load(sources);
+  ASSERT_TRUE(before.ok() && after.ok());
+
+  EXPECT_THAT(changes(*before, *after).live, ElementsAre("probe.registry_file"));
+}
+
 }  // namespace
 }  // namespace holdfast::config
