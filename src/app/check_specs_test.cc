@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/reason.h"
+#include "probe/registry.h"
 
 namespace holdfast::app {
 namespace {
@@ -53,6 +54,18 @@ TEST(CheckSpecs, EachKindHasItsSettings) {
   EXPECT_EQ(spec_of("web", {.kind = Kind::Grpc, .service = "shop.Cart", .tls = true}).probe.action,
             (std::variant<probe::HttpGet, probe::TcpSocket, probe::Grpc>(
                 probe::Grpc{.service = "shop.Cart", .tls = true})));
+}
+
+// So that agent.probe_listen can offer them.
+TEST(CheckSpecs, EachKindFitsIntoTheListOfAProbeHandler) {
+  probe::Registry registry;
+  for (const Kind kind : {Kind::Http, Kind::Tcp, Kind::Grpc}) {
+    for (const char* name : {"web", "api", "api/admin"}) {
+      const auto path = registry.add(spec_of(name, {.kind = kind}).probe);
+      EXPECT_TRUE(path.ok()) << name << path.status();
+    }
+  }
+  EXPECT_EQ(registry.probes().size(), 9u);
 }
 
 TEST(CheckSpecs, TimesAndThresholdsArePassedOn) {

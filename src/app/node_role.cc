@@ -176,7 +176,8 @@ int run_node(const NodeRole& role) {
   }
   loop.run();
   log::info("stopped");
-  return addresses.ok() ? 0 : kExitFailed;
+  if (addresses.ok()) return 0;
+  return absl::IsInvalidArgument(addresses.status()) ? kExitBadConfig : kExitFailed;
 }
 
 }  // namespace holdfast::app

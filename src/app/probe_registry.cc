@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "base/private_file.h"
 #include "base/reason.h"
 
@@ -32,6 +33,15 @@ Result<probe::ChosenRegistry> read_registry(const config::ProbeSection& config) 
     sources.file_text = *std::move(text);
   }
   return probe::choose_registry(sources);
+}
+
+void log_registry(const probe::ChosenRegistry& chosen) {
+  for (const std::string& warning : chosen.warnings) {
+    log::warn("list of probes", {{"code", "HF7053"}, {"warning", warning}});
+  }
+  for (size_t i = 0; i < chosen.registry.probes().size(); ++i) {
+    log::info("probe registered", {{"path", chosen.registry.path(i)}, {"from", chosen.from}});
+  }
 }
 
 }  // namespace holdfast::app

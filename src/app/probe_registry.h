@@ -10,4 +10,7 @@ namespace holdfast::app {
 // From probe.registry_file or the environment. kInvalidArgument if what is there is of no use.
 Result<probe::ChosenRegistry> read_registry(const config::ProbeSection& config);
 
+// What is in it, path by path, and what is odd about it.
+void log_registry(const probe::ChosenRegistry& chosen);
+
 }  // namespace holdfast::app

@@ -35,12 +35,7 @@ constexpr std::string_view kEverywhere = "[::]:";
 // With what is to be said of it.
 Result<probe::Registry> list_probes(const config::ProbeSection& config) {
   TRY(probe::ChosenRegistry chosen, read_registry(config));
-  for (const std::string& warning : chosen.warnings) {
-    log::warn("list of probes", {{"code", "HF7053"}, {"warning", warning}});
-  }
-  for (size_t i = 0; i < chosen.registry.probes().size(); ++i) {
-    log::info("probe registered", {{"path", chosen.registry.path(i)}, {"from", chosen.from}});
-  }
+  log_registry(chosen);
   return std::move(chosen.registry);
 }
 

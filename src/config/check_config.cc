@@ -77,11 +77,10 @@ class Reader {
       return std::move(out_);
     }
     for (const Member& member : root.members) {
-      if (const auto wrong = wrong_check_name(member.key)) {
-        add(ErrorCode::WrongValue, member.key_at, "", *wrong);
-      }
-      const std::string path = resource::key_in_path(member.key);
-      out_.checks.emplace(member.key, read_check(member.value, path));
+      const auto wrong = wrong_check_name(member.key);
+      if (wrong) add(ErrorCode::WrongValue, member.key_at, "", *wrong);
+      CheckConfig check = read_check(member.value, resource::key_in_path(member.key));
+      if (!wrong) out_.checks.emplace(member.key, std::move(check));
     }
     return std::move(out_);
   }
@@ -203,9 +202,9 @@ class Reader {
     if (key == "success_threshold") {
       check.success_threshold = number<uint32_t>(member.value, path, kMostThreshold);
     }
-    if (key == "initial_delay") check.initial_delay = time(member.value, path, 0s);
-    if (key == "period") check.period = time(member.value, path, kLeastTime);
-    if (key == "timeout") check.timeout = time(member.value, path, kLeastTime);
+    if (key == "initial_delay") check.initial_delay = time(member.value, path, 0s, 0s);
+    if (key == "period") check.period = time(member.value, path, kLeastTime, kLongestTime);
+    if (key == "timeout") check.timeout = time(member.value, path, kLeastTime, kLeastTime);
   }
 
   template <typename Number>
@@ -219,7 +218,8 @@ class Reader {
     return 1;
   }
 
-  Duration time(const Node& node, const std::string& path, Duration least) {
+  // `otherwise`: what contradicts no other setting.
+  Duration time(const Node& node, const std::string& path, Duration least, Duration otherwise) {
     const auto read = resource::parse_duration(text(node, path));
     // What protobuf can hold and a Duration cannot is far beyond the longest time.
     const bool sane =
@@ -232,7 +232,7 @@ class Reader {
                               duration_text(kLongestTime))
                 : read.error());
     }
-    return least;
+    return otherwise;
   }
 
   std::string text(const Node& node, const std::string& path) {

@@ -39,7 +39,8 @@ using CheckConfigs = std::map<std::string, CheckConfig, std::less<>>;
 
 struct CheckConfigsReading {
   CheckConfigs checks;
-  // Everything that is wrong; `checks` counts only if this is empty.
+  // Everything that is wrong; `checks` counts only if this is empty. Otherwise it has what each
+  // check would be without that, so that the rest can be looked at.
   std::vector<resource::ParseError> errors;
 };
 

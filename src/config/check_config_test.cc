@@ -140,6 +140,26 @@ TEST(CheckConfig, MistakesAreShownWithTheirPlaceAndWhatWouldBeRight) {
   EXPECT_THAT(problems("{\"a b\": tcp}"), HasSubstr("\"a b\" is not SERVICE[/PORT]"));
 }
 
+TEST(CheckConfig, AllMistakesAreShownAtOnceAlsoThoseThatNeedTheServices) {
+  const std::string all = problems(R"(
+    web: {http: healthz, period: soon, timeout: 2s}
+    shop: tcp
+    db: {tcp: }
+    "a b": udp
+    api/admin: {grpc: {tls: maybe}, port: 0}
+)");
+
+  EXPECT_THAT(all, HasSubstr("\"healthz\" is no path"));
+  EXPECT_THAT(all, HasSubstr("\"soon\" is not a duration"));
+  EXPECT_THAT(all, HasSubstr("agent.checks has shop, which agent.services does not expose"));
+  EXPECT_THAT(all, HasSubstr("agent.checks has db, whose target is a unix socket"));
+  EXPECT_THAT(all, HasSubstr("\"a b\" is not SERVICE[/PORT]"));
+  EXPECT_THAT(all, HasSubstr("\"udp\" is no kind of check"));
+  EXPECT_THAT(all, HasSubstr("use true or false"));
+  EXPECT_THAT(all, HasSubstr("\"0\" is not a whole number from 1 to 65535"));
+  EXPECT_THAT(all, HasSubstr("\n8 errors\n")) << all;
+}
+
 TEST(CheckConfig, NumbersAndTimesHaveLimits) {
   for (const char* bad :
        {"port: 0", "port: 65536", "port: web", "failure_threshold: 0", "success_threshold: -1",
@@ -185,6 +205,16 @@ TEST(CheckConfig, ChecksAreLive) {
   ASSERT_TRUE(before.ok() && after.ok());
 
   EXPECT_THAT(changes(*before, *after).live, ElementsAre("agent.checks"));
+}
+
+TEST(CheckConfig, TheListOfTheHandlerInsideTheAgentIsLive) {
+  Sources sources = from_file("");
+  const auto before = load(sources);
+  sources.file_text += "probe: {registry_file: /etc/probes.json}\n";
+  const auto after = load(sources);
+  ASSERT_TRUE(before.ok() && after.ok());
+
+  EXPECT_THAT(changes(*before, *after).live, ElementsAre("probe.registry_file"));
 }
 
 }  // namespace

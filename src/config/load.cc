@@ -208,7 +208,8 @@ class Loader {
       note(error.is_warning ? Severity::Warning : Severity::Error, error.code, at,
            fmt::format("{}: {}{}", key.path, where, error.message));
     }
-    if (!reading.ok()) {
+    // Of a tree the good parts still stand to be compared with other keys.
+    if (!reading.ok() && key.type != Type::Checks) {
       bad_.insert(key.path);
       return;
     }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "probe/grpc_check.h"
+
 namespace holdfast::probe {
 namespace {
 
@@ -24,6 +26,20 @@ std::string one_line(std::string_view reason) {
   return line;
 }
 
+std::string status_text(const Outcome& outcome) {
+  switch (outcome.code_of) {
+    case CodeOf::GrpcHealth: {
+      const std::string_view name = health_name(outcome.code);
+      return name.empty() ? fmt::format("health-status {}", outcome.code) : std::string(name);
+    }
+    case CodeOf::GrpcCall:
+      return fmt::format("grpc-status {}", outcome.code);
+    case CodeOf::Http:
+      break;
+  }
+  return fmt::format("{}", outcome.code);
+}
+
 }  // namespace
 
 std::expected<const Probe*, net::HttpResponse> look_up(const Registry& registry,
@@ -31,10 +47,10 @@ std::expected<const Probe*, net::HttpResponse> look_up(const Registry& registry,
   const bool is_own = request.raw_target == kOwnHealthPath;
   const Probe* probe = registry.find(request.raw_target);
   if (!is_own && probe == nullptr) {
-    return std::unexpected(text(404, "HF7050 no probe is registered at this path"));
+    return std::unexpected(text(404, "HF7050: no probe is registered at this path"));
   }
   if (request.method != "GET") {
-    net::HttpResponse refusal = text(405, "HF7051 probes are asked for with GET");
+    net::HttpResponse refusal = text(405, "HF7051: probes are asked for with GET");
     refusal.headers.emplace_back("Allow", "GET");
     return std::unexpected(std::move(refusal));
   }
@@ -48,7 +64,7 @@ net::HttpResponse to_response(const Probe& probe, const Outcome& outcome) {
   const std::string reason = one_line(outcome.reason);
   net::HttpResponse response =
       text(outcome.healthy ? 200 : 503, reason.empty() ? otherwise : std::string_view(reason));
-  response.headers.emplace_back(kStatusHeader, fmt::format("{}", outcome.code));
+  response.headers.emplace_back(kStatusHeader, status_text(outcome));
   return response;
 }
 

@@ -1,7 +1,8 @@
 // The handler's side of HTTP, without a socket: which probe a request asks for, and what its
 // outcome is called. Of a request only method and target count: headers and body decide nothing.
 //
-//   GET a registered path     200 healthy, 503 not; Holdfast-Probe-Status: the application's code
+//   GET a registered path     200 healthy, 503 not; Holdfast-Probe-Status: what the application
+//                             said: "404", "NOT_SERVING", "grpc-status 14"; "0" for nothing
 //   GET /healthz              200: the handler itself
 //   another path, method      404, 405
 //   a hook that failed        no answer: the kubelet takes any for a success

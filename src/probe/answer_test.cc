@@ -106,6 +106,29 @@ TEST(Answer, AnOutcomeIs200Or503WithTheApplicationsOwnCode) {
   EXPECT_THAT(error.headers, ElementsAre(Pair("Holdfast-Probe-Status", "0")));
 }
 
+TEST(Answer, WhatAGrpcServerSaidIsToldApartFromHowTheCallWent) {
+  const Probe probe{.action = Grpc{}, .port = 9090};
+  const auto status = [&](const Outcome& outcome) {
+    return to_response(probe, outcome).headers.at(0).second;
+  };
+
+  EXPECT_EQ(status({.healthy = true, .code = 1, .code_of = CodeOf::GrpcHealth}), "SERVING");
+  EXPECT_EQ(status({.code = 0, .code_of = CodeOf::GrpcHealth}), "UNKNOWN");
+  EXPECT_EQ(status({.code = 2, .code_of = CodeOf::GrpcHealth}), "NOT_SERVING");
+  EXPECT_EQ(status({.code = 9, .code_of = CodeOf::GrpcHealth}), "health-status 9");
+  EXPECT_EQ(status({.code = 14, .code_of = CodeOf::GrpcCall}), "grpc-status 14");
+  EXPECT_EQ(status({.reason = "HF7001: connection refused"}), "0");
+}
+
+TEST(Answer, RefusalsBeginWithTheirCode) {
+  const Registry registry = registry_of({kWeb});
+
+  EXPECT_EQ(look_up(registry, asking("GET", "/x")).error().body,
+            "HF7050: no probe is registered at this path\n");
+  EXPECT_EQ(look_up(registry, asking("PUT", "/8080/a//b?x=1")).error().body,
+            "HF7051: probes are asked for with GET\n");
+}
+
 TEST(Answer, AReasonIsOneLineOfBoundedLength) {
   const std::string reason = "a\r\nInjected: b\n" + std::string(10'000, 'x');
 

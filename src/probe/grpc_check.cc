@@ -87,7 +87,9 @@ Outcome judge_call(string_view grpc_status) {
   const auto index = static_cast<size_t>(code);
   const string_view name = index < std::size(kCodes) ? kCodes[index] : string_view("code");
   const string_view more = code == kUnimplemented ? ": it has no gRPC health service" : "";
-  return {.code = code, .reason = fmt::format("HF7003: gRPC {} ({}){}", name, code, more)};
+  return {.code = code,
+          .code_of = CodeOf::GrpcCall,
+          .reason = fmt::format("HF7003: gRPC {} ({}){}", name, code, more)};
 }
 
 }  // namespace
@@ -117,6 +119,11 @@ std::string timeout_text(Duration left) {
   return fmt::format("{}H", kMax);
 }
 
+string_view health_name(int status) {
+  const bool known = status >= 0 && static_cast<size_t>(status) < std::size(kHealth);
+  return known ? kHealth[status] : string_view();
+}
+
 H2Request health_request(const Grpc& grpc, const GrpcCall& call) {
   std::string message;
   if (!grpc.service.empty()) {
@@ -144,9 +151,12 @@ Outcome judge_health(const H2Answer& answer) {
   const std::optional<uint64_t> health = message ? health_of(*message) : std::nullopt;
   if (!health) return wrong("the answer of gRPC is no health");
   const auto code = static_cast<int>(std::min<uint64_t>(*health, INT32_MAX));
-  if (*health == kServing) return {.healthy = true, .code = code, .reason = "SERVING"};
-  const string_view name = *health < std::size(kHealth) ? kHealth[*health] : string_view("status");
-  return {.code = code, .reason = fmt::format("HF7003: {} ({})", name, code)};
+  Outcome outcome{.healthy = *health == kServing, .code = code, .code_of = CodeOf::GrpcHealth};
+  const string_view name = health_name(code);
+  outcome.reason = outcome.healthy
+                       ? std::string(name)
+                       : fmt::format("HF7003: {} ({})", name.empty() ? "status" : name, code);
+  return outcome;
 }
 
 }  // namespace holdfast::probe

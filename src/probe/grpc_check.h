@@ -21,6 +21,9 @@ H2Request health_request(const Grpc& grpc, const GrpcCall& call);
 // SERVING is healthy; every other status, and every failure of the call, is not.
 Outcome judge_health(const H2Answer& answer);
 
+// "SERVING"; empty for one that no version of the protocol has.
+std::string_view health_name(int status);
+
 // What a call carries: the message behind its length, not compressed.
 std::string frame_message(std::string_view message);
 // As "grpc-timeout" has it, in the finest unit that needs at most eight digits: "999000u".

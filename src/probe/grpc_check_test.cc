@@ -50,8 +50,9 @@ TEST(GrpcCheck, ATimeoutHasAtMostEightDigits) {
 }
 
 TEST(GrpcCheck, OnlyServingIsHealthy) {
-  EXPECT_EQ(judge_health(answer("\x08\x01")),
-            (Outcome{.healthy = true, .code = 1, .reason = "SERVING"}));
+  EXPECT_EQ(
+      judge_health(answer("\x08\x01")),
+      (Outcome{.healthy = true, .code = 1, .code_of = CodeOf::GrpcHealth, .reason = "SERVING"}));
   EXPECT_EQ(judge_health(answer("")).reason, "HF7003: UNKNOWN (0)");
   EXPECT_EQ(judge_health(answer("\x08\x02")).reason, "HF7003: NOT_SERVING (2)");
   EXPECT_EQ(judge_health(answer("\x08\x03")).reason, "HF7003: SERVICE_UNKNOWN (3)");
@@ -63,6 +64,7 @@ TEST(GrpcCheck, OnlyServingIsHealthy) {
 TEST(GrpcCheck, AFailedCallIsNotHealthy) {
   EXPECT_EQ(judge_health(answer("\x08\x01", "5")).reason, "HF7003: gRPC NOT_FOUND (5)");
   EXPECT_EQ(judge_health(answer("\x08\x01", "5")).code, 5);
+  EXPECT_EQ(judge_health(answer("\x08\x01", "5")).code_of, CodeOf::GrpcCall);
   EXPECT_EQ(judge_health(answer("", "4")).reason, "HF7003: gRPC DEADLINE_EXCEEDED (4)");
   EXPECT_EQ(judge_health(answer("", "99")).reason, "HF7003: gRPC code (99)");
   EXPECT_THAT(judge_health(answer("", "12")).reason, StartsWith("HF7003: gRPC UNIMPLEMENTED"));

@@ -3,6 +3,11 @@
 #include "probe/answer.h"
 
 namespace holdfast::probe {
+namespace {
+
+constexpr const char* kOutcomes[] = {"healthy", "failed", "error", "cancelled"};  // by End
+
+}  // namespace
 
 HandlerMetrics::HandlerMetrics(metrics::Registry& registry)
     : registered_(registry
@@ -20,16 +25,24 @@ HandlerMetrics::HandlerMetrics(metrics::Registry& registry)
            .help = "How long probes took that had an outcome, by kind."},
           {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30})) {}
 
+void HandlerMetrics::use(const Registry& registry) {
+  std::map<std::string, Ends, std::less<>> paths;
+  for (size_t i = 0; i < registry.probes().size(); ++i) {
+    const auto known = paths_.extract(registry.path(i));
+    paths.emplace(registry.path(i), known ? known.mapped() : Ends{});
+  }
+  for (const auto& [path, ends] : paths_) {
+    for (const char* outcome : kOutcomes) probes_.remove({{"probe", path}, {"outcome", outcome}});
+  }
+  paths_ = std::move(paths);
+  registered_.set(static_cast<double>(paths_.size()));
+}
+
 void HandlerMetrics::count_unasked(const net::HttpResponse& answer) {
   const char* what = "unregistered";
   if (answer.status == 405) what = "method";
   if (answer.status == 200) what = "own_health";
   unasked_.with({{"what", what}}).add();
-}
-
-void HandlerMetrics::set_registered(size_t count) {
-  registered_.set(static_cast<double>(count));
-  known_probes_.clear();  // of registries there may be many
 }
 
 void HandlerMetrics::count_outcome(const std::string& path, const Probe& probe,
@@ -44,11 +57,11 @@ void HandlerMetrics::count_cancelled(const std::string& path) {
 }
 
 void HandlerMetrics::count(const std::string& path, End end) {
-  static constexpr std::array<const char*, kEnds> kNames = {"healthy", "failed", "error",
-                                                            "cancelled"};
-  std::optional<metrics::Counter>& known = known_probes_[path][end];
-  if (!known) known = probes_.with({{"probe", path}, {"outcome", kNames[end]}});
-  known->add();
+  const auto known = paths_.find(path);
+  if (known == paths_.end()) return;
+  std::optional<metrics::Counter>& series = known->second[end];
+  if (!series) series = probes_.with({{"probe", path}, {"outcome", kOutcomes[end]}});
+  series->add();
 }
 
 metrics::Histogram& HandlerMetrics::durations_of(std::string_view kind) {

@@ -22,11 +22,11 @@ class HandlerMetrics {
  public:
   explicit HandlerMetrics(metrics::Registry& registry);
 
-  // A new registry, with so many probes.
-  void set_registered(size_t count);
+  // The probes there are from here on. What was counted of others is not shown any more.
+  void use(const Registry& registry);
   // To a request that got no probe: the handler's own health is one, too.
   void count_unasked(const net::HttpResponse& answer);
-  // `path` is that of `probe`.
+  // `path` is that of `probe`; if use() took it away meanwhile, nothing is counted.
   void count_outcome(const std::string& path, const Probe& probe, const Outcome& outcome,
                      Duration took);
   // The caller went away before its probe ended.
@@ -41,8 +41,10 @@ class HandlerMetrics {
   metrics::Family<metrics::Counter>& probes_;
   metrics::Family<metrics::Counter>& unasked_;
   metrics::Family<metrics::Histogram>& durations_;
-  // Series that were met: making their labels anew for each probe costs more than counting.
-  std::map<std::string, std::array<std::optional<metrics::Counter>, kEnds>> known_probes_{};
+  // By path, for every probe there is: the series that were met. Making their labels anew for each
+  // probe costs more than counting.
+  using Ends = std::array<std::optional<metrics::Counter>, kEnds>;
+  std::map<std::string, Ends, std::less<>> paths_{};
   std::map<std::string_view, metrics::Histogram> known_durations_{};
 };
 

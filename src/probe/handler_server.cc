@@ -42,7 +42,7 @@ HandlerServer::HandlerServer(const asio::any_io_executor& loop, const Parts& par
       server_(loop, parts.clock, parts.metrics, std::move(options)) {}
 
 void HandlerServer::use(Registry registry) {
-  metrics_.set_registered(registry.probes().size());
+  metrics_.use(registry);
   registry_ = std::make_shared<const Registry>(std::move(registry));
 }
 

@@ -48,6 +48,29 @@ bool is_of_connection(string_view name) {
   return std::ranges::any_of(kThose, [&](string_view one) { return same_name(name, one); });
 }
 
+// The words of a list such as "keep-alive, Close".
+bool has_word(string_view list, string_view word) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find_first_of(", \t"), list.size());
+    if (same_name(list.substr(0, end), word)) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+// As Go has it: the probe's own Connection stands as it is, and ours comes behind it unless the
+// first of them says "close", or they and Upgrade ask for another protocol.
+bool ends_the_connection_itself(const HttpGet& http) {
+  const Header* first = find_header(http, "connection");
+  if (first == nullptr) return false;
+  if (has_word(first->value, "close")) return true;
+  const Header* upgrade = find_header(http, "upgrade");
+  if (upgrade == nullptr || upgrade->value.empty()) return false;
+  return std::ranges::any_of(http.headers, [](const Header& header) {
+    return same_name(header.name, "connection") && has_word(header.value, "upgrade");
+  });
+}
+
 }  // namespace
 
 std::vector<HeaderView> request_headers(const HttpGet& http, const Hop& hop,
@@ -77,7 +100,8 @@ std::string http1_request(const HttpGet& http, const Hop& hop, string_view user_
   for (const HeaderView& header : request_headers(http, hop, user_agent)) {
     append_line(out, header.name, header.value);
   }
-  out += "Connection: close\r\n\r\n";
+  if (!ends_the_connection_itself(http)) out += "Connection: close\r\n";
+  out += "\r\n";
   return out;
 }
 

@@ -48,6 +48,25 @@ TEST(HttpRequest, OtherHeadersKeepTheirOrderAndRepeat) {
               HasSubstr("Accept: */*\r\nX-B: 1\r\nX-A: 2\r\nX-B: 3\r\nConnection: close\r\n"));
 }
 
+// What Go's transport does without keep-alive, and so the kubelet.
+TEST(HttpRequest, AConnectionOfTheProbesOwnIsSentAndOursOnlyIfItSaysLess) {
+  const auto lines = [](std::vector<Header> headers) {
+    const std::string text = request({.headers = std::move(headers)});
+    return text.substr(text.find("*/*\r\n") + 5);
+  };
+
+  EXPECT_EQ(lines({{"connection", "close"}}), "Connection: close\r\n\r\n");
+  EXPECT_EQ(lines({{"Connection", "x, Close"}}), "Connection: x, Close\r\n\r\n");
+  EXPECT_EQ(lines({{"Connection", "keep-alive"}}),
+            "Connection: keep-alive\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(lines({{"Connection", "closed"}}), "Connection: closed\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(lines({{"Connection", "x"}, {"Connection", "close"}}),
+            "Connection: x\r\nConnection: close\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(lines({{"Connection", "Upgrade"}, {"Upgrade", "websocket"}}),
+            "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  EXPECT_EQ(lines({{"Connection", "Upgrade"}}), "Connection: Upgrade\r\nConnection: close\r\n\r\n");
+}
+
 TEST(HttpRequest, WhatFramesTheMessageIsNotTheProbesToSay) {
   const std::string text = request(
       {.headers = {{"Content-Length", "5"}, {"transfer-encoding", "chunked"}, {"Trailer", "x"}}});

@@ -48,14 +48,18 @@ struct Probe {
   bool operator==(const Probe&) const = default;
 };
 
+// What the code of an outcome counts: HTTP statuses, what a gRPC health service says (SERVING), or
+// the statuses of gRPC calls, when there was no such word.
+enum class CodeOf : uint8_t { Http, GrpcHealth, GrpcCall };
+
 // What became of it.
 struct Outcome {
   bool healthy = false;
   // The kubelet's "error": it asks again up to three times and counts neither way.
   bool error = false;
-  // The application's own word: an HTTP status, or for gRPC the health status or the call's code
-  // as a number with its name in `reason`; 0 if it did not speak.
+  // The application's own word, as a number; 0 of Http if it did not speak.
   int code = 0;
+  CodeOf code_of = CodeOf::Http;
   std::string reason{};  // one line, for people; never the application's body
   bool operator==(const Outcome&) const = default;
 };

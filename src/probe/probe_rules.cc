@@ -94,7 +94,6 @@ Status check_probe(const Probe& probe) {
   if (probe.hook && http == nullptr) return wrong("hook", "only an httpGet can be one");
   if (http != nullptr) return check_http(probe, *http);
   if (grpc == nullptr) return absl::OkStatus();
-  if (!probe.host.empty()) return wrong("grpc.host", "a gRPC probe has no host");
   if (first_invalid_utf8(grpc->service)) return wrong("grpc.service", "is not UTF-8");
   return check_length("grpc.service", grpc->service);
 }

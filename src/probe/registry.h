@@ -20,10 +20,11 @@ constexpr size_t kMaxRegistryBytes = 256 * 1024;
 class Registry {
  public:
   // The seed's JSON list: [{"httpGet":{"path","port","scheme","httpHeaders","host","protocol"}},
-  // {"tcpSocket":{"port","host"}}, {"grpc":{"port","service","mode"}}], each with an optional
-  // "timeoutSeconds" and, for hooks, "hook":true. Unknown keys, ports that are not numbers in
-  // 1..65535, bytes that do not belong in a request: kInvalidArgument with the place
-  // ("probes[2].httpGet.port: ...").
+  // {"tcpSocket":{"port","host"}}, {"grpc":{"port","service","mode","host"}}], each with an
+  // optional "timeoutSeconds" and, for hooks, "hook":true. Unknown keys and keys given twice, ports
+  // that are not numbers in 1..65535, bytes that do not belong in a request: kInvalidArgument with
+  // the place
+  // ("probes[2].httpGet.port: ...", "line 3, column 7: ... at ...").
   static Result<Registry> parse(std::string_view json);
 
   // The probe's path; the one it has, if an equal one is there. kResourceExhausted beyond

@@ -4,68 +4,79 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <initializer_list>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/reason.h"
 #include "probe/probe_rules.h"
 #include "probe/registry.h"
+#include "resource/node.h"
+#include "resource/scalar_text.h"
 
 namespace holdfast::probe {
 namespace {
 
 namespace json = boost::json;
+using resource::Member;
+using resource::Node;
 using std::string_view;
 
 constexpr size_t kMaxDepth = 8;
 constexpr int64_t kMaxTimeoutSeconds = 1'000'000'000;
 
-string_view view(const json::string& text) {
-  return {text.data(), text.size()};
+bool is_text(const Node& value) {
+  return value.shape == Node::Shape::Scalar && value.quoted;
+}
+
+// Absent unless it is a whole number within the two.
+std::optional<int64_t> number(const Node& value, int64_t least, int64_t most) {
+  if (value.shape != Node::Shape::Scalar || value.quoted) return std::nullopt;
+  const auto read = resource::parse_int<int64_t>(value.text);
+  if (!read || *read < least || *read > most) return std::nullopt;
+  return *read;
 }
 
 // An object of the list, and where it is: "probes[2].httpGet".
 struct Object {
-  const json::object& fields;
+  const Node& fields;
   std::string place;
 
   Status wrong(string_view key, string_view what) const {
     return absl::InvalidArgumentError(fmt::format("{}.{}: {}", place, key, what));
   }
-  const json::value* find(string_view key) const {
-    return fields.if_contains(json::string_view(key.data(), key.size()));
-  }
+  const Node* find(string_view key) const { return resource::find_member(fields, key); }
   Status only(std::initializer_list<string_view> known) const {
-    for (const auto& [key, value] : fields) {
-      const string_view name(key.data(), key.size());
-      if (std::ranges::find(known, name) == known.end()) {
+    for (const Member& member : fields.members) {
+      if (std::ranges::find(known, string_view(member.key)) == known.end()) {
         return absl::InvalidArgumentError(
-            fmt::format("{}: {} is no field of it", place, quoted(name)));
+            fmt::format("{}: {} is no field of it", place, quoted(member.key)));
       }
     }
     return absl::OkStatus();
   }
   // Nothing, if it is absent or null.
   Status take(string_view key, std::string& into) const {
-    const json::value* value = find(key);
-    if (value == nullptr || value->is_null()) return absl::OkStatus();
-    if (!value->is_string()) return wrong(key, "is no text");
-    into = view(value->get_string());
+    const Node* value = find(key);
+    if (value == nullptr || value->shape == Node::Shape::Null) return absl::OkStatus();
+    if (!is_text(*value)) return wrong(key, "is no text");
+    into = value->text;
     return absl::OkStatus();
   }
   Result<Object> object(string_view key) const {
-    const json::value* value = find(key);
-    if (value == nullptr || !value->is_object()) return wrong(key, "is no object");
-    return Object{value->get_object(), fmt::format("{}.{}", place, key)};
+    const Node* value = find(key);
+    if (value == nullptr || value->shape != Node::Shape::Mapping) {
+      return wrong(key, "is no object");
+    }
+    return Object{*value, fmt::format("{}.{}", place, key)};
   }
   Result<uint16_t> port() const {
-    const json::value* value = find("port");
+    const Node* value = find("port");
     if (value == nullptr) return wrong("port", "is missing");
-    const int64_t* number = value->if_int64();
-    if (number == nullptr || *number < 1 || *number > 65535) {
-      return wrong("port", "is no number in 1..65535");
-    }
-    return static_cast<uint16_t>(*number);
+    const std::optional<int64_t> port = number(*value, 1, 65535);
+    if (!port) return wrong("port", "is no number in 1..65535");
+    return static_cast<uint16_t>(*port);
   }
   // Which of them it is, 0 if absent.
   Result<size_t> choice(string_view key, std::initializer_list<string_view> words) const {
@@ -78,13 +89,15 @@ struct Object {
 };
 
 Status take_headers(const Object& http, std::vector<Header>& into) {
-  const json::value* list = http.find("httpHeaders");
-  if (list == nullptr || list->is_null()) return absl::OkStatus();
-  if (!list->is_array()) return http.wrong("httpHeaders", "is no list");
-  for (const json::value& item : list->get_array()) {
+  const Node* list = http.find("httpHeaders");
+  if (list == nullptr || list->shape == Node::Shape::Null) return absl::OkStatus();
+  if (list->shape != Node::Shape::Sequence) return http.wrong("httpHeaders", "is no list");
+  for (const Node& item : list->items) {
     const std::string place = fmt::format("{}.httpHeaders[{}]", http.place, into.size());
-    if (!item.is_object()) return absl::InvalidArgumentError(place + ": is no object");
-    const Object header{item.get_object(), place};
+    if (item.shape != Node::Shape::Mapping) {
+      return absl::InvalidArgumentError(place + ": is no object");
+    }
+    const Object header{item, place};
     TRY_OK(header.only({"name", "value"}));
     Header& one = into.emplace_back();
     TRY_OK(header.take("name", one.name));
@@ -118,8 +131,9 @@ Status take_tcp(const Object& fields, Probe& probe) {
 }
 
 Status take_grpc(const Object& fields, Probe& probe) {
-  TRY_OK(fields.only({"port", "service", "mode"}));
+  TRY_OK(fields.only({"port", "service", "mode", "host"}));
   Grpc grpc;
+  TRY_OK(fields.take("host", probe.host));
   TRY_OK(fields.take("service", grpc.service));
   TRY(const size_t mode, fields.choice("mode", {"Plaintext", "TLS"}));
   TRY(probe.port, fields.port());
@@ -129,22 +143,23 @@ Status take_grpc(const Object& fields, Probe& probe) {
 }
 
 Status take_timeout(const Object& fields, Probe& probe) {
-  const json::value* value = fields.find("timeoutSeconds");
+  const Node* value = fields.find("timeoutSeconds");
   if (value == nullptr) return absl::OkStatus();
   if (probe.hook) return fields.wrong("timeoutSeconds", "a hook has none");
-  const int64_t* seconds = value->if_int64();
-  if (seconds == nullptr || *seconds < 0 || *seconds > kMaxTimeoutSeconds) {
-    return fields.wrong("timeoutSeconds", "is no number of seconds");
-  }
+  const std::optional<int64_t> seconds = number(*value, 0, kMaxTimeoutSeconds);
+  if (!seconds) return fields.wrong("timeoutSeconds", "is no number of seconds");
   if (*seconds > 0) probe.timeout = std::chrono::seconds(*seconds);
   return absl::OkStatus();
 }
 
 Status take_hook(const Object& fields, Probe& probe) {
-  const json::value* value = fields.find("hook");
+  const Node* value = fields.find("hook");
   if (value == nullptr) return absl::OkStatus();
-  if (!value->is_bool()) return fields.wrong("hook", "is neither true nor false");
-  probe.hook = value->get_bool();
+  const bool is_word = value->shape == Node::Shape::Scalar && !value->quoted;
+  probe.hook = is_word && value->text == "true";
+  if (!probe.hook && !(is_word && value->text == "false")) {
+    return fields.wrong("hook", "is neither true nor false");
+  }
   return absl::OkStatus();
 }
 
@@ -173,21 +188,38 @@ Result<Probe> take_probe(const Object& fields) {
       fmt::format("{}.{}", fields.place, string_view(fits.message())));
 }
 
+// What stands where the text is wrong, as far as it helps to find the place.
+std::string excerpt(string_view text, resource::Position at) {
+  constexpr size_t kShown = 24;
+  for (uint32_t line = 1; line < at.line; ++line) text.remove_prefix(text.find('\n') + 1);
+  text = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min<size_t>(at.column - 1, text.size()));
+  return text.empty() ? "the end of the line" : quoted(text, kShown);
+}
+
 Result<std::vector<Probe>> take_list(string_view text) {
   if (text.size() > kMaxRegistryBytes) {
     return absl::InvalidArgumentError(
         fmt::format("probes: longer than {} bytes", kMaxRegistryBytes));
   }
-  json::error_code error;
-  const json::value whole =
-      json::parse(json::string_view(text.data(), text.size()), error, {}, {.max_depth = kMaxDepth});
-  if (error) return absl::InvalidArgumentError("probes: no JSON: " + error.message());
-  if (!whole.is_array()) return absl::InvalidArgumentError("probes: is no list");
+  const resource::Parsed<Node> whole = resource::read_json(text, {.max_depth = kMaxDepth});
+  if (!whole) {
+    const auto& [code, at, field, message] = whole.error();
+    return absl::InvalidArgumentError(
+        fmt::format("probes: {}line {}, column {}: {}, at {}",
+                    code == resource::ErrorCode::Syntax ? "no JSON: " : "", at.line, at.column,
+                    message, excerpt(text, at)));
+  }
+  if (whole->shape != Node::Shape::Sequence) {
+    return absl::InvalidArgumentError("probes: is no list");
+  }
   std::vector<Probe> probes;
-  for (const json::value& item : whole.get_array()) {
+  for (const Node& item : whole->items) {
     const std::string place = fmt::format("probes[{}]", probes.size());
-    if (!item.is_object()) return absl::InvalidArgumentError(place + ": is no object");
-    TRY(Probe probe, take_probe({item.get_object(), place}));
+    if (item.shape != Node::Shape::Mapping) {
+      return absl::InvalidArgumentError(place + ": is no object");
+    }
+    TRY(Probe probe, take_probe({item, place}));
     probes.push_back(std::move(probe));
   }
   return probes;
@@ -220,6 +252,7 @@ json::object to_object(const Probe& probe, const Grpc& grpc) {
   fields["port"] = probe.port;
   if (!grpc.service.empty()) fields["service"] = grpc.service;
   if (grpc.tls) fields["mode"] = "TLS";
+  if (!probe.host.empty()) fields["host"] = probe.host;
   return fields;
 }
 

@@ -17,7 +17,7 @@ constexpr std::string_view kFull =
     R"("httpHeaders":[{"name":"Host","value":"x"},{"name":"A","value":""}]},"timeoutSeconds":30},)"
     R"({"httpGet":{"path":"/h","port":2,"protocol":"HTTP2"}},)"
     R"({"tcpSocket":{"port":3,"host":"::1"}},)"
-    R"({"grpc":{"port":4,"service":"/startup","mode":"TLS"}},)"
+    R"({"grpc":{"port":4,"service":"/startup","mode":"TLS","host":"10.0.0.9"}},)"
     R"({"httpGet":{"path":"/stop","port":65535},"hook":true}])";
 
 std::string refusal(std::string_view text) {
@@ -54,6 +54,7 @@ TEST(RegistryJson, EveryFieldIsReadAndWrittenAgain) {
   EXPECT_TRUE(std::get<HttpGet>(parsed->probes()[1].action).h2c);
   EXPECT_EQ(parsed->probes()[2].host, "::1");
   EXPECT_EQ(std::get<Grpc>(parsed->probes()[3].action), (Grpc{.service = "/startup", .tls = true}));
+  EXPECT_EQ(parsed->probes()[3].host, "10.0.0.9");
   EXPECT_TRUE(parsed->probes()[4].hook);
   EXPECT_EQ(Registry::parse(parsed->to_json())->probes(), parsed->probes());
 }
@@ -105,9 +106,32 @@ TEST(RegistryJson, ARefusalSaysWhere) {
             "probes[0].hook: only an httpGet can be one");
 }
 
+TEST(RegistryJson, WhatIsNoJsonIsShownWithItsPlace) {
+  EXPECT_EQ(refusal("[\n  {\"tcpSocket\": {\"port\" 80}}\n]"),
+            "probes: no JSON: line 2, column 25: expected ':' after the key, at \"80}}\"");
+  EXPECT_EQ(refusal(R"([{"tcpSocket":{"port":80}},])"),
+            "probes: no JSON: line 1, column 28: expected a value: an object, a list, a string in "
+            "double quotes, or a number, at \"]\"");
+  EXPECT_EQ(refusal(R"([{"tcpSocket":{"port":80}})"),
+            "probes: no JSON: line 1, column 27: expected ',' or ']', at the end of the line");
+  EXPECT_EQ(refusal("[{'tcpSocket':{'port':80}},{'tcpSocket':{'port':81}}]"),
+            "probes: no JSON: line 1, column 3: expected a key in double quotes, at "
+            "\"'tcpSocket':{'port':80}}…\"");
+  EXPECT_THAT(refusal("[{\"grpc\":\n\xff}]"),
+              HasSubstr("line 2, column 1: byte 0xff is not UTF-8"));
+}
+
+TEST(RegistryJson, AKeyThatIsGivenTwiceIsRefusedByName) {
+  EXPECT_EQ(refusal(R"([{"tcpSocket":{"port":80,"port":81}}])"),
+            "probes: line 1, column 26: the key \"port\" is given twice; keep one, at "
+            "\"\\\"port\\\":81}}]\"");
+  EXPECT_THAT(refusal(R"([{"tcpSocket":{"port":80},"tcpSocket":{"port":81}}])"),
+              HasSubstr("the key \"tcpSocket\" is given twice"));
+}
+
 TEST(RegistryJson, LimitsHold) {
   EXPECT_THAT(refusal(std::string(kMaxRegistryBytes + 1, ' ')), HasSubstr("longer than"));
-  EXPECT_THAT(refusal(std::string(100, '[')), HasSubstr("no JSON"));
+  EXPECT_THAT(refusal(std::string(100, '[')), HasSubstr("nested more than 8 levels"));
   std::string many = "[";
   for (size_t i = 0; i <= kMaxProbes; ++i) {
     many += R"({"tcpSocket":{"port":)" + std::to_string(i + 1) + "}},";

@@ -77,6 +77,26 @@ std::string frame(FrameType type, tunnel::StreamId stream, std::string_view payl
   return bytes;
 }
 
+std::vector<Nonsense> frames_that_make_no_sense() {
+  const std::string window = number(1);
+  const std::string too_long(tunnel::kMaxDataBytes + 1, 'x');
+  std::string flood;
+  for (int i = 0; i < 5'000; ++i) flood += frame(FrameType::Message, 0, "");
+  return {
+      {"an unknown type", frame(static_cast<FrameType>(77), 0, "x"), "HF2002"},
+      {"data that is too long", frame(FrameType::Data, 0x10000, too_long), "HF2002"},
+      {"a message that is too long", std::string("\xff\xff\xff\x08\0\0\0\0", 8), "HF2002"},
+      {"data of no stream", frame(FrameType::Data, 0x10000, "x"), "HF2002"},
+      {"a reset of no stream", frame(FrameType::Reset, 0x10000, window), "HF2002"},
+      {"an accept of no stream", frame(FrameType::Accept, 0x10000, window), "HF2002"},
+      {"a ping of three bytes", frame(FrameType::Ping, 0, "abc"), "HF2002"},
+      {"two goodbyes", frame(FrameType::Goodbye, 0, "") + frame(FrameType::Goodbye, 0, ""),
+       "HF2002"},
+      {"a flood of messages", flood, "HF2006"},
+      {"HTTP", "GET / HTTP/1.1\r\nHost: proxy\r\n\r\n", "HF2002"},
+  };
+}
+
 int connect_from(const std::string& source, uint16_t port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in from = loopback(source, 0);

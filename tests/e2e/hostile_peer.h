@@ -37,6 +37,14 @@ struct HeardFrame {
 std::string frame(tunnel::FrameType type, tunnel::StreamId stream, std::string_view payload);
 std::string number(uint32_t value);
 
+// What no side of a tunnel or of a peer's link may send, each by itself enough to end it.
+struct Nonsense {
+  const char* what;
+  std::string bytes;
+  const char* code;  // of the reason, as it is counted
+};
+std::vector<Nonsense> frames_that_make_no_sense();
+
 // Of loopback, but not the one that everybody else has: limits count by address.
 inline constexpr const char* kStranger = "127.66.0.1";
 // A TCP connection to a port on loopback, -1 if it fails.

@@ -326,6 +326,10 @@ TEST_F(ServiceCheck, TheProbesOfItsChecksAreBehindOnePortIfItIsAskedFor) {
   reload("a-1");
   EXPECT_EQ(HttpClient(address).ask(path).status, 404);
   EXPECT_EQ(HttpClient(address).ask(fmt::format("GET /tcp/{}", one_.port())).status, 200);
+  configure("a-1", one_, "{web: {grpc: {service: shop}}}");
+  reload("a-1");
+  const Reply reply = HttpClient(address).ask(fmt::format("GET /grpc/{}/shop", one_.port()));
+  EXPECT_EQ(reply.status, 503) << "it speaks no gRPC: " << reply.body;
 }
 
 TEST_F(ServiceCheck, AnAgentThatStartsExposesWhatIsIllOnlyOnceItIsWell) {

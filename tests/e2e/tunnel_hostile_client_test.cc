@@ -115,6 +115,39 @@ TEST_F(HostileClient, SilenceAndAByteASecondEndInTimeAndLeaveOthersRoom) {
   others.expect_unharmed("1500 slow hellos");
 }
 
+// The application sends back what they send; it waits with them, not in the proxy or the agent.
+TEST_F(HostileClient, WhoReadsAByteASecondHoldsUpItselfOnly) {
+  const size_t agent_before = memory_of(fleet.process("edge-0").pid());
+  Bystanders others = bystanders();
+  const uint16_t port = fleet.ports("px-0").ingress[0];
+  const std::string block(64 << 10, 'x');
+  std::vector<int> slow;
+  for (int i = 0; i < 60; ++i) slow.push_back(connect(port));
+
+  size_t sent = 0;
+  size_t read = 0;
+  const Time end = SystemClock().now() + 8s;
+  while (SystemClock().now() < end) {
+    const Time next_byte = SystemClock().now() + 1s;
+    for (const int socket : slow) {
+      char byte = 0;
+      if (::recv(socket, &byte, 1, MSG_DONTWAIT) == 1) ++read;
+    }
+    while (SystemClock().now() < next_byte) {
+      for (const int socket : slow) {
+        const ssize_t taken =
+            ::send(socket, block.data(), block.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (taken > 0) sent += static_cast<size_t>(taken);
+      }
+    }
+  }
+
+  EXPECT_GE(read, 60);
+  others.expect_unharmed(fmt::format("{} bytes read of {} sent, a byte a second", read, sent), 48);
+  const size_t agent_after = memory_of(fleet.process("edge-0").pid());
+  EXPECT_LT(agent_after - std::min(agent_before, agent_after), 48 << 20);
+}
+
 TEST_F(HostileClient, ConnectWithoutRightsIsRefused) {
   Bystanders others = bystanders();
   const std::string door = fmt::format("127.0.0.1:{}", fleet.ports("px-0").open);

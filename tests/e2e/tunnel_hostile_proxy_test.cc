@@ -333,6 +333,95 @@ TEST_F(HostileProxy, APeersFloodOfStreamsIsRefusedAndCounted) {
   EXPECT_GT(sum("px-0", "holdfast_peer_refused_relays_total"), 1'000);
 }
 
+TEST_F(HostileProxy, FramesOfACallingPeerThatMakeNoSenseEndItsLinkAndAreCounted) {
+  Bystanders others = bystanders();
+  std::vector<Nonsense> all = frames_that_make_no_sense();
+  all.push_back({"an open that is too long",
+                 frame(FrameType::Open, stream(0), std::string(tunnel::kMaxOpenBytes + 5, 'x')),
+                 "HF2002"});
+  for (const Nonsense& nonsense : all) {
+    SCOPED_TRACE(nonsense.what);
+    const std::string sample =
+        fmt::format("holdfast_tunnel_broken_total{{code=\"{}\"}}", nonsense.code);
+    const double before = metric("px-0", sample);
+    const std::unique_ptr<HostilePeer> peer = evil_link();
+    ASSERT_NE(peer, nullptr) << fleet.log("px-0");
+
+    peer->send(nonsense.bytes);
+
+    EXPECT_TRUE(peer->is_closed(5s));
+    EXPECT_TRUE(grows("px-0", sample, before));
+  }
+  others.expect_unharmed("frames of a calling peer that make no sense");
+}
+
+TEST_F(HostileProxy, FramesOfACalledPeerThatMakeNoSenseEndTheLinkAndItIsCalledInItsTime) {
+  Bystanders others = bystanders();
+  const std::string sample = "holdfast_tunnel_broken_total{code=\"HF2002\"}";
+  const double before = metric("px-0", sample);
+  std::vector<std::string> all = {frame(FrameType::Open, stream(0), open_stream("app", "edge-0"))};
+  for (const Nonsense& nonsense : frames_that_make_no_sense()) {
+    if (std::string_view(nonsense.code) == "HF2002") all.push_back(nonsense.bytes);
+  }
+  std::atomic<size_t> next = 0;
+  ending_ = true;  // whoever is linked comes again
+  peers_.reset();
+  ending_ = false;
+  peers_ = std::make_unique<HostileListener>(fleet.ports("px-evil").peer, evil_proxy(),
+                                             "holdfast-peer/1");
+  peers_->serve(
+      [&](HostilePeer& peer) { be_a_peer(peer, [&] { peer.send(all[next++ % all.size()]); }); });
+
+  EXPECT_TRUE(grows("px-0", sample, before, 3));
+
+  EXPECT_LT(peers_->taken(), 60) << "three proxies that wait longer each time";
+  others.expect_unharmed(fmt::format("{} links of a called peer broken", peers_->taken()));
+}
+
+TEST_F(HostileProxy, APeersStreamsThatAreGivenUpAtOnceEndItsLink) {
+  Bystanders others = bystanders();
+  const std::string sample = "holdfast_tunnel_broken_total{code=\"HF2004\"}";
+  const double before = metric("px-0", sample);
+  const auto peer = evil_link();
+  ASSERT_NE(peer, nullptr);
+
+  uint32_t use = 0;
+  while (!peer->closed() && use < 60'000) {
+    std::string bytes;
+    for (int i = 0; i < 100; ++i) {
+      const tunnel::StreamId id = tunnel::stream_id(0, static_cast<uint16_t>(++use));
+      bytes += frame(FrameType::Open, id, open_stream("app", "edge-0"));
+      bytes += frame(FrameType::Reset, id, number(1));
+    }
+    peer->send(bytes);
+  }
+
+  EXPECT_TRUE(grows("px-0", sample, before));
+  EXPECT_TRUE(eventually([&] { return metric("px-0", "holdfast_peer_relays") == 0; }, 20s));
+  others.expect_unharmed(fmt::format("{} streams of a peer given up at once", use), 32);
+}
+
+// Streams that an agent does answer: they end with the link, and the agent bears its limit.
+TEST_F(HostileProxy, APeersStreamsToAnAgentStopAtTheAgentsLimitAndGoWithTheLink) {
+  Bystanders others(world(), "px-0", {fleet.ports("px-1").ingress[0]});
+  const double before = sum("px-0", "holdfast_peer_refused_relays_total");
+  auto peer = evil_link();
+  ASSERT_NE(peer, nullptr);
+
+  std::string opens;
+  for (uint32_t slot = 0; slot < 2'000; ++slot) {
+    opens += frame(FrameType::Open, stream(slot), open_stream("app", "edge-0"));
+  }
+  peer->send(opens);
+
+  EXPECT_TRUE(eventually(
+      [&] { return sum("px-0", "holdfast_peer_refused_relays_total") >= before + 1'000; }, 20s));
+  EXPECT_LE(metric("px-0", "holdfast_peer_relays"), 256) << "agent.limits.connections";
+  peer.reset();
+  EXPECT_TRUE(eventually([&] { return metric("px-0", "holdfast_peer_relays") == 0; }, 20s));
+  others.expect_unharmed("2000 streams of a peer to one agent", 32);
+}
+
 TEST_F(HostileProxy, AMillionAgentsThatAPeerSaysItHoldsAreNotKept) {
   Bystanders others = bystanders();
   const double before = metric("px-0", "holdfast_peer_dropped_agents_total");

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "probe_app.h"
 #include "probing.h"
+#include "scripted_app.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
 
@@ -24,13 +24,13 @@ using testing::StartsWith;
 
 // What one raw answer comes to.
 Outcome judged(const std::string& bytes, bool hold = false) {
-  ProbeApp app({.bytes = bytes, .hold = hold});
+  ScriptedApp app({.bytes = bytes, .hold = hold});
   Probing probing;
   return probing.run(http_probe(app.port()));
 }
 
 std::string request_of(const HttpGet& http, const probe::ProberOptions& options = {}) {
-  ProbeApp app({.bytes = http_answer(200)});
+  ScriptedApp app({.bytes = http_answer(200)});
   Probing probing(options);
   const Probe probe = {.action = http, .port = app.port()};
   EXPECT_TRUE(probing.run(probe).healthy);
@@ -54,8 +54,8 @@ TEST(HttpProber, SendsExactlyWhatTheKubeletSends) {
 }
 
 TEST(HttpProber, EveryFinalStatusCountsAsTheKubeletCountsIt) {
-  ProbeApp app([](const std::string& request) {
-    return ProbeApp::Reply{.bytes = http_answer(std::stoi(request.substr(5)))};
+  ScriptedApp app([](const std::string& request) {
+    return ScriptedApp::Reply{.bytes = http_answer(std::stoi(request.substr(5)))};
   });
   Probing probing;
   for (int status = 200; status < 600; ++status) {
@@ -132,7 +132,7 @@ TEST(HttpProber, ACutBodyIsAnErrorWhateverTheStatus) {
 }
 
 TEST(HttpProber, WaitsForAnAnswerNoLongerThanItsTimeout) {
-  ProbeApp app(ProbeApp::Reply{.hold = true});
+  ScriptedApp app(ScriptedApp::Reply{.hold = true});
   Probing probing;
   std::chrono::milliseconds took{};
 
@@ -147,9 +147,9 @@ TEST(HttpProber, WaitsForAnAnswerNoLongerThanItsTimeout) {
 }
 
 TEST(HttpProber, ALongerTimeoutIsTheProbesOwn) {
-  ProbeApp app([](const std::string&) {
+  ScriptedApp app([](const std::string&) {
     let_pass(1500ms);
-    return ProbeApp::Reply{.bytes = http_answer(200)};
+    return ScriptedApp::Reply{.bytes = http_answer(200)};
   });
   Probing probing;
   Probe patient = http_probe(app.port());
@@ -160,16 +160,16 @@ TEST(HttpProber, ALongerTimeoutIsTheProbesOwn) {
 }
 
 TEST(HttpProber, RedirectsWithinTheHostAreFollowed) {
-  ProbeApp target({.bytes = http_answer(404)});
-  ProbeApp app([&](const std::string& request) {
+  ScriptedApp target({.bytes = http_answer(404)});
+  ScriptedApp app([&](const std::string& request) {
     std::string to = "/end";
-    if (request.starts_with("GET /end")) return ProbeApp::Reply{.bytes = http_answer(200)};
+    if (request.starts_with("GET /end")) return ScriptedApp::Reply{.bytes = http_answer(200)};
     if (request.starts_with("GET /port")) to = fmt::format("http://127.0.0.1:{}/", target.port());
     if (request.starts_with("GET /name")) to = "http://localhost/end";
     if (request.starts_with("GET /ftp")) to = "ftp://127.0.0.1/end";
     if (request.starts_with("GET /loop")) to = "loop";
-    return ProbeApp::Reply{.bytes = http_answer(302, "moved", "Location: " + to + "\r\n"),
-                           .hold = true};
+    return ScriptedApp::Reply{.bytes = http_answer(302, "moved", "Location: " + to + "\r\n"),
+                              .hold = true};
   });
   Probing probing;
 
@@ -187,12 +187,12 @@ TEST(HttpProber, RedirectsWithinTheHostAreFollowed) {
 }
 
 TEST(HttpProber, OnARedirectTheHeadersStayAndTheHostOnlyIfItIsRelative) {
-  ProbeApp app([&](const std::string& request) {
-    if (request.starts_with("GET /end")) return ProbeApp::Reply{.bytes = http_answer(200)};
+  ScriptedApp app([&](const std::string& request) {
+    if (request.starts_with("GET /end")) return ScriptedApp::Reply{.bytes = http_answer(200)};
     const std::string port = request.substr(request.find("X-Port: ") + 8, 5);
     const bool relative = request.starts_with("GET /relative");
     const std::string to = relative ? "/end" : "http://127.0.0.1:" + port + "/end";
-    return ProbeApp::Reply{.bytes = http_answer(307, "", "location: " + to + "\r\n")};
+    return ScriptedApp::Reply{.bytes = http_answer(307, "", "location: " + to + "\r\n")};
   });
   Probing probing;
   for (const char* path : {"/relative", "/absolute"}) {
@@ -212,9 +212,9 @@ TEST(HttpProber, OnARedirectTheHeadersStayAndTheHostOnlyIfItIsRelative) {
 }
 
 TEST(HttpProber, TheTimeoutSpansAllRedirects) {
-  ProbeApp app([](const std::string&) {
+  ScriptedApp app([](const std::string&) {
     let_pass(400ms);
-    return ProbeApp::Reply{.bytes = http_answer(302, "", "Location: /again\r\n")};
+    return ScriptedApp::Reply{.bytes = http_answer(302, "", "Location: /again\r\n")};
   });
   Probing probing;
   std::chrono::milliseconds took{};
@@ -226,7 +226,7 @@ TEST(HttpProber, TheTimeoutSpansAllRedirects) {
 }
 
 TEST(HttpProber, Ipv6StandsInBrackets) {
-  ProbeApp app(ProbeApp::Reply{.bytes = http_answer(200)}, true);
+  ScriptedApp app(ScriptedApp::Reply{.bytes = http_answer(200)}, true);
   Probing probing({.address = "::1"});
 
   EXPECT_TRUE(probing.run(http_probe(app.port())).healthy);
@@ -235,7 +235,7 @@ TEST(HttpProber, Ipv6StandsInBrackets) {
 }
 
 TEST(HttpProber, AHostOfItsOwnIsAskedInsteadOfThePod) {
-  ProbeApp app(ProbeApp::Reply{.bytes = http_answer(200)});
+  ScriptedApp app(ScriptedApp::Reply{.bytes = http_answer(200)});
   Probing probing({.address = "127.0.0.9"});
   Probe probe = http_probe(app.port());
 
@@ -250,7 +250,7 @@ TEST(HttpProber, AHostOfItsOwnIsAskedInsteadOfThePod) {
 }
 
 TEST(HttpProber, AHookPassesWithAnyAnswerAndFailsWithoutOne) {
-  ProbeApp app({.bytes = http_answer(500)});
+  ScriptedApp app({.bytes = http_answer(500)});
   Probing probing;
   Probe hook = http_probe(app.port(), "/stop");
   hook.hook = true;
@@ -264,8 +264,8 @@ TEST(HttpProber, AHookPassesWithAnyAnswerAndFailsWithoutOne) {
 
 TEST(HttpProber, AHookUnderTlsThatIsAnsweredInClearIsCalledInClear) {
   // What is not HTTP begins a handshake, whose end it never sends.
-  ProbeApp app([](const std::string& request) {
-    return ProbeApp::Reply{.bytes = http_answer(request.starts_with("GET ") ? 200 : 400)};
+  ScriptedApp app([](const std::string& request) {
+    return ScriptedApp::Reply{.bytes = http_answer(request.starts_with("GET ") ? 200 : 400)};
   });
   app.answer_after(1);
   Probing probing;
@@ -286,9 +286,9 @@ TEST(HttpProber, AHookUnderTlsThatIsAnsweredInClearIsCalledInClear) {
 }
 
 TEST(HttpProber, AHookMayTakeLongerThanAProbe) {
-  ProbeApp app([](const std::string&) {
+  ScriptedApp app([](const std::string&) {
     let_pass(1300ms);
-    return ProbeApp::Reply{.bytes = http_answer(200)};
+    return ScriptedApp::Reply{.bytes = http_answer(200)};
   });
   Probing probing;
   Probe hook = http_probe(app.port(), "/stop");

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <optional>
 
-#include "probe_app.h"
 #include "probing.h"
+#include "scripted_app.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
 
@@ -60,7 +60,7 @@ int left_in_kernel(uint16_t port) {
 }
 
 TEST(TcpProber, AnOpenPortIsHealthyAndIsLeftWithAReset) {
-  ProbeApp app(ProbeApp::Reply{});
+  ScriptedApp app(ScriptedApp::Reply{});
   Probing probing;
 
   const Outcome outcome = probing.run(tcp_probe(app.port()));
@@ -73,7 +73,7 @@ TEST(TcpProber, AnOpenPortIsHealthyAndIsLeftWithAReset) {
 }
 
 TEST(TcpProber, Ipv6AndHosts) {
-  ProbeApp app(ProbeApp::Reply{}, true);
+  ScriptedApp app(ScriptedApp::Reply{}, true);
   Probing probing;
   Probe probe = tcp_probe(app.port());
 
@@ -108,7 +108,7 @@ TEST(TcpProber, APortThatSwallowsEverythingFailsAfterTheTimeout) {
 }
 
 TEST(Prober, NothingStaysOnTheLoopWhenAProbeIsOver) {
-  ProbeApp app(ProbeApp::Reply{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
+  ScriptedApp app(ScriptedApp::Reply{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"});
   Probing probing;
   Probe hook{.action = probe::HttpGet{}, .port = app.port(), .hook = true};
 
@@ -119,7 +119,7 @@ TEST(Prober, NothingStaysOnTheLoopWhenAProbeIsOver) {
 }
 
 TEST(Prober, CancellingClosesTheConnectionAtOnce) {
-  ProbeApp app(ProbeApp::Reply{.hold = true});
+  ScriptedApp app(ScriptedApp::Reply{.hold = true});
   Probing probing;
   Probe probe = http_probe(app.port());
   probe.timeout = 30s;
@@ -146,7 +146,7 @@ TEST(Prober, CancellingClosesTheConnectionAtOnce) {
 }
 
 TEST(Prober, BeyondTheLimitAProbeFailsAtOnceAndSaysSo) {
-  ProbeApp app(ProbeApp::Reply{.hold = true});
+  ScriptedApp app(ScriptedApp::Reply{.hold = true});
   Probing probing({.max_running = 2});
   const Probe probe = http_probe(app.port());
   std::vector<Outcome> outcomes;
@@ -163,9 +163,9 @@ TEST(Prober, BeyondTheLimitAProbeFailsAtOnceAndSaysSo) {
 }
 
 TEST(Prober, CountsWhatBecameOfEveryProbe) {
-  ProbeApp good({.bytes = http_answer(200)});
-  ProbeApp bad({.bytes = http_answer(503)});
-  ProbeApp cut({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"});
+  ScriptedApp good({.bytes = http_answer(200)});
+  ScriptedApp bad({.bytes = http_answer(503)});
+  ScriptedApp cut({.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"});
   Probing probing;
   probing.run(http_probe(good.port()));
   probing.run(http_probe(bad.port()));
@@ -179,7 +179,7 @@ TEST(Prober, CountsWhatBecameOfEveryProbe) {
 }
 
 TEST(Prober, AThousandProbesLeaveNothingBehind) {
-  ProbeApp app({.bytes = http_answer(200)});
+  ScriptedApp app({.bytes = http_answer(200)});
   Probing probing;
   probing.run(http_probe(app.port()));
   ASSERT_TRUE(eventually([&] { return app.connections() == 1; }, 5s));
@@ -195,7 +195,7 @@ TEST(Prober, AThousandProbesLeaveNothingBehind) {
 }
 
 TEST(Prober, EveryConnectionComesFromTheSourceThatIsSet) {
-  ProbeApp app({.bytes = http_answer(200)});
+  ScriptedApp app({.bytes = http_answer(200)});
   Probing probing({.source = "127.0.0.6"});
 
   EXPECT_TRUE(probing.run(http_probe(app.port())).healthy);

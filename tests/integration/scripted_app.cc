@@ -1,4 +1,4 @@
-#include "probe_app.h"
+#include "scripted_app.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -11,10 +11,10 @@
 
 namespace holdfast::test {
 
-ProbeApp::ProbeApp(Reply reply, bool ipv6)
-    : ProbeApp([reply](const std::string&) { return reply; }, ipv6) {}
+ScriptedApp::ScriptedApp(Reply reply, bool ipv6)
+    : ScriptedApp([reply](const std::string&) { return reply; }, ipv6) {}
 
-ProbeApp::ProbeApp(Answer answer, bool ipv6)
+ScriptedApp::ScriptedApp(Answer answer, bool ipv6)
     : answer_(std::move(answer)),
       listener_(::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in6 six = {};
@@ -32,7 +32,7 @@ ProbeApp::ProbeApp(Answer answer, bool ipv6)
   acceptor_ = std::thread([this] { run(); });
 }
 
-ProbeApp::~ProbeApp() {
+ScriptedApp::~ScriptedApp() {
   ::shutdown(listener_, SHUT_RDWR);
   acceptor_.join();
   {
@@ -43,17 +43,17 @@ ProbeApp::~ProbeApp() {
   ::close(listener_);
 }
 
-std::vector<std::string> ProbeApp::requests() const {
+std::vector<std::string> ScriptedApp::requests() const {
   const std::lock_guard lock(mutex_);
   return requests_;
 }
 
-std::vector<std::string> ProbeApp::peers() const {
+std::vector<std::string> ScriptedApp::peers() const {
   const std::lock_guard lock(mutex_);
   return peers_;
 }
 
-void ProbeApp::run() {
+void ScriptedApp::run() {
   for (;;) {
     sockaddr_in peer = {};
     socklen_t size = sizeof peer;
@@ -70,7 +70,7 @@ void ProbeApp::run() {
   }
 }
 
-bool ProbeApp::read_request(int connection, std::string& request) {
+bool ScriptedApp::read_request(int connection, std::string& request) {
   while (!request.contains("\r\n\r\n") && request.size() < enough_) {
     char some[1024];
     const ssize_t count = ::recv(connection, some, sizeof some, 0);
@@ -84,7 +84,7 @@ bool ProbeApp::read_request(int connection, std::string& request) {
   return true;
 }
 
-void ProbeApp::watch_end(int connection) {
+void ScriptedApp::watch_end(int connection) {
   char some[1024];
   ssize_t count = 1;
   while (count > 0) count = ::recv(connection, some, sizeof some, 0);
@@ -92,7 +92,7 @@ void ProbeApp::watch_end(int connection) {
   left_ += 1;
 }
 
-void ProbeApp::serve(int connection) {
+void ScriptedApp::serve(int connection) {
   std::string request;
   const bool asked = read_request(connection, request);
   {

@@ -13,7 +13,7 @@
 
 namespace holdfast::test {
 
-class ProbeApp {
+class ScriptedApp {
  public:
   struct Reply {
     std::string bytes{};
@@ -21,12 +21,12 @@ class ProbeApp {
   };
   using Answer = std::function<Reply(const std::string& request)>;
 
-  explicit ProbeApp(Answer answer, bool ipv6 = false);
+  explicit ScriptedApp(Answer answer, bool ipv6 = false);
   // The same to everybody.
-  explicit ProbeApp(Reply reply, bool ipv6 = false);
-  ~ProbeApp();
-  ProbeApp(const ProbeApp&) = delete;
-  ProbeApp& operator=(const ProbeApp&) = delete;
+  explicit ScriptedApp(Reply reply, bool ipv6 = false);
+  ~ScriptedApp();
+  ScriptedApp(const ScriptedApp&) = delete;
+  ScriptedApp& operator=(const ScriptedApp&) = delete;
 
   // What counts as a request: this many bytes, instead of what an empty line ends.
   void answer_after(size_t bytes) { enough_ = bytes; }
