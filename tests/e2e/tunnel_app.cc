@@ -50,13 +50,34 @@ TunnelTestApp::~TunnelTestApp() {
   }
   ::shutdown(listener_, SHUT_RDWR);
   acceptor_.join();
-  for (std::thread& each : served_) each.join();
+  join_ended();
+  for (;;) {  // who still ends takes itself off under the lock
+    std::thread last;
+    {
+      const std::lock_guard lock(mutex_);
+      if (served_.empty()) break;
+      last = std::move(served_.begin()->second);
+      served_.erase(served_.begin());
+    }
+    last.join();
+  }
+  join_ended();
   ::close(listener_);
+}
+
+void TunnelTestApp::join_ended() {
+  std::vector<std::thread> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(ended_);
+  }
+  for (std::thread& each : ended) each.join();
 }
 
 void TunnelTestApp::accept_all() {
   for (;;) {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    join_ended();
     const std::lock_guard lock(mutex_);
     if (ending_) {
       if (socket >= 0) ::close(socket);
@@ -66,12 +87,18 @@ void TunnelTestApp::accept_all() {
     const int on = 1;
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     open_.push_back(socket);
-    served_.emplace_back([this, socket] {
+    std::thread server([this, socket] {
       serve(socket);
       const std::lock_guard closing(mutex_);
       std::erase(open_, socket);
       ::close(socket);
+      const auto self = served_.find(std::this_thread::get_id());
+      if (self == served_.end()) return;  // somebody joins it already
+      ended_.push_back(std::move(self->second));
+      served_.erase(self);
     });
+    const std::thread::id id = server.get_id();
+    served_.emplace(id, std::move(server));
   }
 }
 

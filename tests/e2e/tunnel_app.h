@@ -34,6 +34,7 @@ class TunnelTestApp {
 
  private:
   void accept_all();
+  void join_ended();
   void serve(int socket);
   void serve_records(int socket, std::vector<char> begun);
   void serve_http(int socket, std::string begun);
@@ -47,7 +48,8 @@ class TunnelTestApp {
   std::mutex mutex_;
   std::vector<int> open_;
   bool ending_ = false;
-  std::vector<std::thread> served_;
+  std::map<std::thread::id, std::thread> served_;
+  std::vector<std::thread> ended_;  // to be joined: each keeps its stack until then
   std::thread acceptor_;
 };
 
