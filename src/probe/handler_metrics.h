@@ -2,7 +2,9 @@
 // are as many series as a registry has probes; what callers ask for adds none.
 #pragma once
 
-#include <set>
+#include <array>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,13 +33,18 @@ class HandlerMetrics {
   void count_cancelled(const std::string& path);
 
  private:
-  void count(const std::string& path, std::string_view outcome);
+  enum End : size_t { Healthy, Failed, Error, Cancelled, kEnds };
+  void count(const std::string& path, End end);
+  metrics::Histogram& durations_of(std::string_view kind);
 
-  std::set<std::string, std::less<>> paths_;
   metrics::Gauge registered_;
   metrics::Family<metrics::Counter>& probes_;
   metrics::Family<metrics::Counter>& unasked_;
   metrics::Family<metrics::Histogram>& durations_;
+  // Of the probes there are, the series that were met: making their labels anew for each probe
+  // costs more than counting.
+  std::map<std::string, std::array<std::optional<metrics::Counter>, kEnds>> known_probes_{};
+  std::map<std::string_view, metrics::Histogram> known_durations_{};
 };
 
 }  // namespace holdfast::probe
