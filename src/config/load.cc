@@ -161,9 +161,11 @@ class Loader {
     for (const Key& key : keys()) {
       if (!key.only_in_file) known.push_back(environment_name(key).substr(kPrefix.size()));
     }
+    const string_view own = name.substr(kPrefix.size());
+    if (std::ranges::find(known, own) != known.end()) return;
     const std::vector<string_view> names(known.begin(), known.end());
-    const auto near = did_you_mean(name.substr(kPrefix.size()), names);
-    if (!near || *near == name.substr(kPrefix.size())) return;
+    const auto near = did_you_mean(own, names);
+    if (!near) return;
     note(Severity::Warning, kUnknownKey, {From::Environment, std::string(name), {}},
          fmt::format("no key has this variable; did you mean {}{}?", kPrefix, *near));
   }

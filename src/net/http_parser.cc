@@ -196,6 +196,9 @@ Result<size_t> HttpAnswerParser::put(std::string_view bytes) {
     beast::error_code error;
     taken += feed(state_->parser, bytes.substr(taken), error);
     if (error) return unreadable(error);
+    if (state_->parser.is_header_done() && state_->parser.get().result_int() < 100) {
+      return absl::DataLossError("the answer has a status that is none");
+    }
     if (!state_->parser.is_done() && bytes.size() - taken > limits_.max_header_bytes) {
       return unreadable(http::error::header_limit);
     }

@@ -127,6 +127,29 @@ TEST(HttpParser, ARequestNamesItsHostOnce) {
   }
 }
 
+TEST(HttpAnswerParser, WhatComesBeforeTheAnswerIsPassedOver) {
+  HttpAnswerParser parser({}, false);
+  const std::string_view bytes =
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 204 x\r\n\r\n";
+
+  const Result<size_t> taken = parser.put(bytes);
+
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(*taken, bytes.size());
+  ASSERT_TRUE(parser.done());
+  EXPECT_EQ(parser.take().status, 204);
+}
+
+TEST(HttpAnswerParser, AStatusBelowAHundredIsNone) {
+  for (const char* status : {"000", "001", "099"}) {
+    for (const char* rest : {"\r\nContent-Length: 0\r\n\r\n", "\r\n\r\n"}) {
+      HttpAnswerParser parser({}, false);
+      const Result<size_t> taken = parser.put(fmt::format("HTTP/1.1 {} x{}", status, rest));
+      EXPECT_TRUE(absl::IsDataLoss(taken.status())) << status << taken.status();
+    }
+  }
+}
+
 TEST(HttpHead, SaysHowTheBodyEndsAndDropsWhatWouldSplitIt) {
   HttpResponse response = http_error(404, "HF6034", "no such path");
   response.headers = {{"Allow", "GET"}, {"X-Bad", "a\r\nSet-Cookie: b"}};
