@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -112,6 +113,7 @@ int connect_from(const std::string& source, uint16_t port) {
 }
 
 std::unique_ptr<HostilePeer> HostilePeer::make(int socket, const Papers& papers) {
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to who has hung up
   std::unique_ptr<HostilePeer> made(new HostilePeer);
   made->socket_ = socket;
   const int on = 1;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -48,7 +47,6 @@ void forget_peak_memory(pid_t process) {
 }
 
 HostileWorld::HostileWorld() {
-  std::signal(SIGPIPE, SIG_IGN);
   // A tunnel from every agent to every proxy: to the rogue, too.
   fleet.apply(
       "kind: networking_config\nmetadata: {name: default}\n"
