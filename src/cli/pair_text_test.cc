@@ -144,6 +144,7 @@ TEST(PairText, ThePromotionsRiskDependsOnTheOtherHalf) {
   EXPECT_THAT(promotion_risk(pair), HasSubstr("active one already"));
 
   pair.mutable_self()->set_state(v1::PAIR_STATE_PASSIVE);
+  pair.mutable_peer()->set_state(v1::PAIR_STATE_ACTIVE);
   EXPECT_THAT(promotion_risk(pair), HasSubstr("switchover"));
 
   pair.mutable_peer()->set_connected(false);

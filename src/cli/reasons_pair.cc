@@ -88,8 +88,7 @@ constexpr ReasonInfo kReasons[] = {
      "It is new, or lost its disk, or the mode of the pair was another before, and no half was "
      "active meanwhile: neither can know whether it has all that was acknowledged.",
      "see with `holdfast ha status` which half has the higher epoch and revision, and run "
-     "`holdfast "
-     "ha promote --force` there"},
+     "`holdfast ha promote --force` there"},
     {"HF4301", "the caller knows a later epoch",
      "It has seen another half be active after this one, which therefore asks before it answers.",
      "nothing: clients find the active half by themselves"},
