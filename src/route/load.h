@@ -70,13 +70,16 @@ struct LoadReport {
 struct PoolGrant {
   PoolKey pool{};
   uint64_t limit = 0;  // places
-  uint64_t fixed = 0;  // once the lease has run out
+  // Once the lease has run out. 0: the dealer does not know yet; what was told before holds.
+  uint64_t fixed = 0;
   bool operator==(const PoolGrant&) const = default;
 };
 
 // Everything that the holder may have; a limited pool that is not in it has its fixed share.
 struct LoadGrant {
-  uint64_t number = 0;  // rises
+  uint64_t number = 0;  // rises; 0: nothing is granted, the report was refused or out of date
+  uint64_t report = 0;  // the number of the report that it answers; 0: the one under way
+  // Counted from when the report was sent: so the holder never believes longer than the dealer.
   Duration ttl{};
   Duration report_every{};
   std::vector<PoolGrant> pools{};

@@ -1,9 +1,14 @@
-// A holder's places: which zone a new connection goes to, and whether it may. The own zone until its
-// places are taken, then the next; what the controller leased holds until it runs out, then the
+// A holder's places: which zone a new connection goes to, and whether it may. The own zone until
+// its places are taken, then the next; what the controller leased holds until it runs out, then the
 // fixed share. Without a limit a zone always has a place, and is counted all the same.
 //
 //   take() ─► Within │ Beyond (overflow) │ Wait (queue) │ Reject
 //   give_back() ◄─ the connection's end            report() ─► controller ─► on_grant()
+//
+//   limit of a pool:   lease ──ttl──► the smaller of lease and fixed share ──ttl──► fixed share
+//
+// The step in the middle gives the dealer time to take back from others what this holder will use,
+// if it is only this holder that cannot hear the dealer.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +20,7 @@
 
 #include "base/clock.h"
 #include "route/load.h"
+#include "route/zone_order.h"
 
 namespace holdfast::route {
 
@@ -23,7 +29,7 @@ struct PlacesOptions {
   std::string zone{};
   uint64_t boot = 1;
   Duration report_every = std::chrono::seconds(1);
-  // Between two reports, when places run short.
+  // Between two reports, when places run short; longer where holders are many.
   Duration report_at_soonest = std::chrono::milliseconds(100);
   // Pools that are remembered; services beyond are not limited nor counted, and a counter says so.
   size_t max_pools = 4096;
@@ -75,16 +81,52 @@ class Places {
                                 Time now) const;
   // Every pool with its counts, for metrics.
   std::vector<PoolReport> rows(Time now) const;
-  uint64_t not_counted() const;  // connections of services beyond max_pools
+  uint64_t not_counted() const { return not_counted_; }  // connections beyond max_pools
 
  private:
-  // Of the implementer.
-};
+  struct Pool {
+    uint64_t capacity = kNoLimit;
+    // Of the latest grant, if it was in it. `fixed` of the latest that told one.
+    std::optional<uint64_t> lease{};
+    std::optional<uint64_t> fixed{};
+    PoolReport counts{};
+  };
+  struct Service {
+    std::optional<Capacity> capacity{};  // none: it is not among the services
+    std::map<std::string, Pool, std::less<>> zones{};
+    uint64_t capacity_in(std::string_view zone) const;
+  };
 
-// Zones in order of preference: the own one, then those that follow it in the order of `all` (as
-// the zone map lists them), round to its beginning: so zones spill to different neighbours. Zones
-// that are not listed come last, by name.
-std::vector<std::string> zone_order(std::string_view own, const std::vector<std::string>& listed,
-                                    const std::vector<std::string>& available);
+  Service* service_of(std::string_view name);
+  Pool* pool_of(Service& service, std::string_view name, std::string_view zone);
+  void know_zones(Service& service, std::string_view name);
+  Pool* find(std::string_view service, std::string_view zone);
+  void use(Pool& pool, Time now);
+  Taken when_full(Service& service, const std::string& zone, Time now);
+
+  bool is_leased(const Pool& pool, Time now) const;
+  uint64_t limit_of(const Pool& pool, Time now) const;
+  uint64_t fixed_of(const Pool& pool) const;
+  bool runs_short(const Pool& pool, Time now) const;
+  PoolReport row_of(const Pool& pool, Time now) const;
+  ZoneView view_of(const Service* service, const std::string& zone, Time now) const;
+  void put_into_force(const LoadGrant& grant);
+
+  PlacesOptions options_;
+  std::map<std::string, Service, std::less<>> services_;
+  size_t pool_count_ = 0;
+  size_t holders_ = 1;
+  uint64_t not_counted_ = 0;
+  uint64_t uncounted_now_ = 0;
+
+  uint64_t number_ = 0;  // of the latest report
+  uint64_t grant_ = 0;   // of the latest grant in force
+  Time sent_at_{};
+  bool is_waiting_ = false;  // for the answer to a report
+  bool is_short_ = true;     // something to say soon; at first: that it is there
+  Duration report_every_;
+  Duration ttl_{};
+  Time leased_until_{};
+};
 
 }  // namespace holdfast::route
