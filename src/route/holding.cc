@@ -91,7 +91,7 @@ double Holding::weight() const {
 uint64_t Holding::demand() const {
   if (rate_ < kNoRate || has_run_out_) return 0;
   const double wait = std::chrono::duration<double>(standing_.answered_in).count();
-  const double mean = rate_ * std::max(kLastSeconds, 2 * wait);
+  const double mean = rate_ * std::max(kLastSeconds, wait);
   const double wanted = std::ceil(mean + kSpread * std::sqrt(mean)) + double(turned_away_);
   // Who retries in a hurry does not want more than twice what it has.
   const double most = static_cast<double>(std::max<uint64_t>(report_.active, 4));

@@ -129,15 +129,34 @@ TEST(LeaseSimulationTest, WithoutADealerFixedSharesHold) {
 }
 
 TEST(LeaseSimulationTest, ADealerThatDiesLeavesFixedShares) {
-  World world(thirds());
-  offer_elsewhere(world);
+  World world({.seed = seed()});
 
-  const Outcome outcome = run("dealer dies at 130 %, 60 holders", world, [&](int second) {
+  const Outcome outcome = run("dealer dies at 130 %", world, [&](int second) {
     if (second == 80) world.stop_dealer();
   });
 
+  EXPECT_LT(percent(outcome.all.beyond, outcome.all.all), 1.0);
+  EXPECT_LE(outcome.most_leased, 200u);
+  expect_steady(outcome);
+}
+
+TEST(LeaseSimulationTest, FixedSharesOfManyHoldersHoldWhereTheRestIsRefused) {
+  WorldOptions options = thirds();
+  options.when_full = WhenFull::Reject;
+  World world(options);
+  offer_elsewhere(world);
+
+  const Outcome outcome = run("dealer dies, 60 holders, reject", world, [&](int second) {
+    if (second == 80) world.stop_dealer();
+  });
+
+  std::printf("  refused %.1f %% with the dealer, %.1f %% of 130 %%, %.1f %% of 80 %% without\n",
+              percent(outcome.steps[0].refused, outcome.steps[0].all),
+              percent(outcome.steps[1].refused, outcome.steps[1].all),
+              percent(outcome.steps[2].refused, outcome.steps[2].all));
   expect_few_beyond(world);
   expect_steady(outcome);
+  EXPECT_LT(percent(outcome.steps[2].refused, outcome.steps[2].all), 15.0);
 }
 
 TEST(LeaseSimulationTest, HoldersThatComeGoAndCrashLeaveNothingBehind) {

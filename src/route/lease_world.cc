@@ -149,6 +149,9 @@ uint64_t World::leased(size_t zone) const {
 void World::offer(size_t zone, double load) {
   const bool begins = offered_[zone] == 0;
   offered_[zone] = load;
+  if (load == 0) {
+    for (Holder& holder : holders_) holder.turn += holder.zone == zone;  // nobody comes any more
+  }
   for (size_t i = 0; begins && i < holders_.size(); ++i) {
     if (holders_[i].zone == zone && holders_[i].places) next_arrival(i);
   }

@@ -11,6 +11,8 @@ namespace {
 constexpr Duration kLongestTtl = std::chrono::minutes(10);
 // Who runs short reports at once so many times in a row, then as often as it may.
 constexpr int kAtOnce = 10;
+// Answers that are quick enough to do without spare places meanwhile.
+constexpr Duration kQuick = std::chrono::milliseconds(100);
 // What all holders together ask of the dealer when all of them run short: 2,000 reports a second.
 constexpr Duration kApartPerHolder = std::chrono::microseconds(500);
 
@@ -87,8 +89,9 @@ LoadReport Places::report(Time now) {
 
 // From here on this holder keeps to less, whatever becomes of the report: so what it says is true
 // when the dealer reads it, and can be given to another at once. One place stays for whoever comes
-// while the report is under way.
+// while the report is under way; where that takes longer, all stay.
 void Places::give_back_spare() {
+  if (answered_in_ > kQuick) return;
   for (auto& [name, service] : services_) {
     for (auto& [zone, pool] : service.zones) {
       if (pool.lease && pool.is_scarce) pool.lease = std::min(*pool.lease, pool.counts.active + 1);
