@@ -86,7 +86,7 @@ std::vector<cache::KindPolicy> cached_kinds(identity::Role role, Duration max_st
 Node::Node(const asio::any_io_executor& loop, const Clock& clock, NodeAppOptions options,
            node::HeldIdentity held)
     : least_reconnect_interval_(options.least_reconnect_interval),
-      registry_({.version = options.node.version}),
+      registry_({.version = options.node.version, .max_series = options.max_series}),
       node_(loop, clock, with_description(options.node), held),
       upstream_(node_.pick()),
       cache_(loop, clock, upstream_, registry_, cache_options(options, held.who)),

@@ -37,6 +37,7 @@ struct NodeAppOptions {
   std::string listen{};          // HOST:PORT for health and metrics; empty: none
   std::string witness_listen{};  // IP:PORT of a pair's record; empty: this node keeps none
   Duration max_staleness = std::chrono::minutes(1);
+  size_t max_series = 500;  // of one metric
   // What a reconnect_interval below it counts as: older controllers take any.
   Duration least_reconnect_interval = std::chrono::seconds(10);
   // What the node is there for; empty: it is only present.

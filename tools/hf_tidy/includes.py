@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "probe": "base metrics net resource",
     "inject": "base metrics net probe",
     "route": "base resource",
-    "track": "base metrics route",
+    "track": "base metrics net resource route",
     "node": "base metrics net rpc resource events cache health identity",
     "api": "base metrics net rpc resource health identity store events cache ha",
     "web": "base metrics net resource health identity events cache api",

@@ -1,0 +1,184 @@
+#include "route/dealer.h"
+
+#include <algorithm>
+
+#include "route/shares.h"
+
+namespace holdfast::route {
+
+namespace {
+
+constexpr size_t kPastBoots = 4;
+// Of a pool that is tight holders report more often: what they do not need is wanted elsewhere.
+constexpr int kTightFactor = 4;
+
+}  // namespace
+
+Dealer::Dealer(DealerOptions options, Time now) : options_(options), began_(now) {}
+
+void Dealer::set_services(const std::map<std::string, Capacity, std::less<>>& services) {
+  services_ = services;
+  for (auto& [key, pool] : pools_) pool.set_capacity(capacity_of(key));
+}
+
+uint64_t Dealer::capacity_of(const PoolKey& key) const {
+  const auto service = services_.find(key.service);
+  if (service == services_.end()) return kNoLimit;
+  const auto zone = service->second.zones.find(key.zone);
+  return zone == service->second.zones.end() ? kNoLimit : zone->second;
+}
+
+DealtPool& Dealer::pool_of(const PoolKey& key) {
+  const auto found = pools_.find(key);
+  if (found != pools_.end()) return found->second;
+  DealtPool& pool = pools_.emplace(key, DealtPool(key)).first->second;
+  pool.set_capacity(capacity_of(key));
+  return pool;
+}
+
+LoadGrant Dealer::on_report(const LoadReport& report, Time now) {
+  if (now >= next_sweep_) on_tick(now);
+  Holder* const holder = admit(report, now);
+  if (holder == nullptr) return {};
+  hear(*holder, report, now);
+  return grant(*holder, report, now);
+}
+
+Dealer::Holder* Dealer::admit(const LoadReport& report, Time now) {
+  const auto found = holders_.find(report.holder);
+  if (found == holders_.end()) {
+    if (holders_.size() >= options_.max_holders) {
+      ++refused_holders_;
+      return nullptr;
+    }
+    Holder& holder = holders_[report.holder];
+    holder.zone = report.zone;
+    holder.boot = report.boot;
+    holder.acknowledged_at = now;
+    ++holders_in_[holder.zone];
+    return &holder;
+  }
+  Holder& holder = found->second;
+  if (is_old(holder, report)) return nullptr;
+  if (holder.boot != report.boot) {
+    holder.past_boots.push_back(holder.boot);
+    if (holder.past_boots.size() > kPastBoots) holder.past_boots.erase(holder.past_boots.begin());
+    holder.boot = report.boot;
+    holder.number = 0;
+  }
+  if (holder.zone != report.zone) move(holder, report.zone);
+  return &holder;
+}
+
+bool Dealer::is_old(const Holder& holder, const LoadReport& report) const {
+  if (holder.boot == report.boot) return report.number <= holder.number;
+  return std::ranges::find(holder.past_boots, report.boot) != holder.past_boots.end();
+}
+
+void Dealer::hear(Holder& holder, const LoadReport& report, Time now) {
+  // Who was granted by a dealer before us goes on from there.
+  const bool is_new = holder.number == 0 && holder.granted == 0;
+  holder.granted = std::max(holder.granted, report.grant);
+  const bool acknowledges = report.grant == holder.granted;
+  const bool counts_anew = !is_new || report.number == 1;
+  holder.number = report.number;
+  holder.heard_at = now;
+  if (acknowledges) holder.acknowledged_at = now;
+  std::set<PoolKey> gone = std::move(holder.pools);
+  holder.pools.clear();
+  for (const PoolReport& pool : report.pools) {
+    if (holder.pools.size() >= options_.max_pools_per_holder) {
+      ++refused_pools_;
+      continue;
+    }
+    pool_of(pool.pool).on_report({.holder = report.holder,
+                                  .is_local = pool.pool.zone == holder.zone,
+                                  .acknowledges = acknowledges,
+                                  .counts_anew = counts_anew},
+                                 pool, now);
+    holder.pools.insert(pool.pool);
+    gone.erase(pool.pool);
+  }
+  for (const PoolKey& key : gone) leave(report.holder, key);
+}
+
+LoadGrant Dealer::grant(Holder& holder, const LoadReport& report, Time now) {
+  const bool is_warming_up = now < began_ + options_.warm_up;
+  LoadGrant grant{.number = ++holder.granted,
+                  .report = report.number,
+                  .ttl = options_.ttl,
+                  .report_every = options_.report_every};
+  for (const PoolKey& key : holder.pools) {
+    DealtPool& pool = pools_.find(key)->second;
+    if (pool.capacity() == kNoLimit) continue;
+    const auto local = holders_in_.find(key.zone);
+    const Sharing sharing{.capacity = pool.capacity(),
+                          .holders = holders_.size(),
+                          .local = local == holders_in_.end() ? 0 : local->second};
+    // How many share is not known until all have reported.
+    const uint64_t fixed = is_warming_up ? 0 : fixed_share(sharing, key.zone == holder.zone);
+    grant.pools.push_back(pool.deal(report.holder, fixed, is_warming_up, now));
+    if (pool.is_tight()) grant.report_every = options_.report_every / kTightFactor;
+  }
+  // A little more than the holder reckons: two clocks never run quite alike.
+  holder.leased_until = now + options_.ttl + options_.ttl / 20;
+  return grant;
+}
+
+void Dealer::move(Holder& holder, std::string_view zone) {
+  if (--holders_in_[holder.zone] == 0) holders_in_.erase(holder.zone);
+  holder.zone = zone;
+  ++holders_in_[holder.zone];
+}
+
+void Dealer::leave(std::string_view name, const PoolKey& key) {
+  const auto found = pools_.find(key);
+  found->second.remove(name);
+  if (found->second.holdings().empty() && found->second.capacity() == kNoLimit) {
+    pools_.erase(found);
+  }
+}
+
+void Dealer::on_tick(Time now) {
+  next_sweep_ = now + options_.ttl / 20;
+  std::erase_if(holders_, [&](auto& entry) {
+    auto& [name, holder] = entry;
+    if (now >= holder.heard_at + std::max(options_.forget_after, options_.ttl)) {
+      for (const PoolKey& key : holder.pools) leave(name, key);
+      if (--holders_in_[holder.zone] == 0) holders_in_.erase(holder.zone);
+      return true;
+    }
+    const bool has_run_out = now >= holder.leased_until;
+    if (!has_run_out && now < holder.acknowledged_at + options_.ttl) return false;
+    for (const PoolKey& key : holder.pools) {
+      DealtPool& pool = pools_.find(key)->second;
+      has_run_out ? pool.run_out(name) : pool.doubt(name);
+    }
+    return false;
+  });
+}
+
+std::vector<Dealer::PoolRow> Dealer::rows(Time now) const {
+  std::vector<PoolRow> rows;
+  rows.reserve(pools_.size());
+  for (const auto& [key, pool] : pools_) {
+    PoolRow row{.pool = key,
+                .capacity = pool.capacity(),
+                .charged = pool.charged(),
+                .totals = pool.totals()};
+    for (const auto& [name, holding] : pool.holdings()) {
+      const Holder& holder = holders_.find(name)->second;
+      row.active += holding.report().active;
+      row.leased += holding.believed();
+      row.holders.push_back({.holder = name,
+                             .zone = holder.zone,
+                             .heard_ago = now - holder.heard_at,
+                             .report = holding.report(),
+                             .leased = holding.believed()});
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace holdfast::route

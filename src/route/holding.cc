@@ -1,0 +1,87 @@
+#include "route/holding.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace holdfast::route {
+
+namespace {
+
+// Over which the rate is smoothed, and for how long a lease should last: a report, its answer, and
+// the least time between two.
+constexpr double kSmoothSeconds = 1.0;
+constexpr double kLastSeconds = 0.25;
+// Connections come by chance: this many standard deviations more.
+constexpr double kSpread = 1.0;
+// A rate below is no demand: one connection a minute.
+constexpr double kNoRate = 1.0 / 60;
+constexpr uint64_t kComfort = 2;
+
+// Totals begin anew with another life of the holder.
+uint64_t grown(uint64_t now, uint64_t before) {
+  return now >= before ? now - before : now;
+}
+
+}  // namespace
+
+void Holding::on_report(const PoolReport& report, bool acknowledges, Time now) {
+  const double seconds = std::chrono::duration<double>(now - reported_at_).count();
+  if (reported_at_ != Time{} && seconds > 0) {
+    turned_away_ = grown(report.turned_away, report_.turned_away);
+    const uint64_t came = grown(report.opened, report_.opened) + turned_away_;
+    const double weight = seconds / (seconds + kSmoothSeconds);
+    rate_ += weight * (static_cast<double>(came) / seconds - rate_);
+  }
+  report_ = report;
+  reported_at_ = now;
+  has_run_out_ = false;
+  if (!acknowledges) return;
+  is_doubtful_ = false;
+  pending_ = 0;
+  if (pending_fixed_ != 0) fixed_ = pending_fixed_;
+  pending_fixed_ = 0;
+}
+
+void Holding::on_grant(const PoolGrant& grant) {
+  pending_ = std::max(pending_, grant.limit);
+  pending_fixed_ = std::max(pending_fixed_, grant.fixed);
+}
+
+void Holding::run_out() {
+  has_run_out_ = true;
+  is_doubtful_ = true;
+  pending_ = 0;
+}
+
+uint64_t Holding::believed() const {
+  if (has_run_out_) return 0;
+  const uint64_t kept = report_.limit == kNoLimit ? 0 : report_.limit;
+  return std::max(kept, pending_);
+}
+
+uint64_t Holding::believed_fixed() const {
+  return std::max(fixed_, pending_fixed_);
+}
+
+uint64_t Holding::bound() const {
+  return is_doubtful_ ? std::max(report_.active, believed_fixed()) : report_.active;
+}
+
+uint64_t Holding::charge() const {
+  return std::max(bound(), believed());
+}
+
+uint64_t Holding::demand() const {
+  if (rate_ < kNoRate || has_run_out_) return 0;
+  const double mean = rate_ * kLastSeconds;
+  const double wanted = std::ceil(mean + kSpread * std::sqrt(mean)) + double(turned_away_);
+  // Who retries in a hurry does not want more than twice what it has.
+  const double most = static_cast<double>(std::max<uint64_t>(report_.active, 4));
+  return static_cast<uint64_t>(std::min(wanted, most));
+}
+
+uint64_t Holding::comfort() const {
+  return has_run_out_ ? 0 : kComfort - std::min(demand(), kComfort);
+}
+
+}  // namespace holdfast::route

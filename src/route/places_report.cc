@@ -1,0 +1,144 @@
+// The half of Places that speaks with the dealer: what is told, when, and what limits follow.
+#include <algorithm>
+
+#include "route/places.h"
+
+namespace holdfast::route {
+
+namespace {
+
+// However long a grant says: who told it may be gone.
+constexpr Duration kLongestTtl = std::chrono::minutes(10);
+// What all holders together ask of the dealer when all of them run short: 2,000 reports a second.
+constexpr Duration kApartPerHolder = std::chrono::microseconds(500);
+
+}  // namespace
+
+bool Places::is_leased(const Pool& pool, Time now) const {
+  return pool.capacity != kNoLimit && pool.lease && now < leased_until_;
+}
+
+uint64_t Places::fixed_of(const Pool& pool) const {
+  if (pool.fixed) return std::min(*pool.fixed, pool.capacity);
+  return std::min(pool.capacity, std::max<uint64_t>(pool.capacity / holders_, 1));
+}
+
+uint64_t Places::limit_of(const Pool& pool, Time now) const {
+  if (pool.capacity == kNoLimit) return kNoLimit;
+  if (is_leased(pool, now)) return std::min(*pool.lease, pool.capacity);
+  const uint64_t fixed = fixed_of(pool);
+  if (pool.lease && now < leased_until_ + ttl_) return std::min(*pool.lease, fixed);
+  return fixed;
+}
+
+// Less than a fifth is left, or less than two.
+bool Places::runs_short(const Pool& pool, Time now) const {
+  if (!is_leased(pool, now)) return false;
+  const uint64_t limit = limit_of(pool, now);
+  if (limit >= pool.capacity) return false;  // there is no more
+  return pool.counts.active + std::max<uint64_t>(limit / 5, 2) > limit;
+}
+
+PoolReport Places::row_of(const Pool& pool, Time now) const {
+  PoolReport row = pool.counts;
+  row.limit = limit_of(pool, now);
+  row.leased = is_leased(pool, now);
+  return row;
+}
+
+std::vector<PoolReport> Places::rows(Time now) const {
+  std::vector<PoolReport> rows;
+  rows.reserve(pool_count_);
+  for (const auto& [name, service] : services_) {
+    for (const auto& [zone, pool] : service.zones) rows.push_back(row_of(pool, now));
+  }
+  return rows;
+}
+
+Time Places::report_due() const {
+  if (is_waiting_) return Time::max();
+  if (number_ == 0) return Time::min();
+  if (!is_short_) return sent_at_ + report_every_;
+  const Duration apart = std::max<Duration>(options_.report_at_soonest, kApartPerHolder * holders_);
+  return sent_at_ + std::min(apart, report_every_);
+}
+
+LoadReport Places::report(Time now) {
+  is_waiting_ = true;
+  is_short_ = false;
+  sent_at_ = now;
+  return {.holder = options_.holder,
+          .zone = options_.zone,
+          .boot = options_.boot,
+          .number = ++number_,
+          .grant = grant_,
+          .pools = rows(now)};
+}
+
+void Places::on_report_failed(Time) {
+  is_waiting_ = false;
+  is_short_ = false;  // who cannot be reached is not asked more often
+}
+
+void Places::on_grant(const LoadGrant& grant, Time now) {
+  if (!is_waiting_ || (grant.report != 0 && grant.report != number_)) return;
+  if (grant.number <= grant_) {
+    on_report_failed(now);
+    return;
+  }
+  is_waiting_ = false;
+  put_into_force(grant);
+}
+
+void Places::put_into_force(const LoadGrant& grant) {
+  grant_ = grant.number;
+  ttl_ = std::clamp<Duration>(grant.ttl, Duration::zero(), kLongestTtl);
+  leased_until_ = sent_at_ + ttl_;
+  report_every_ = grant.report_every > Duration::zero() ? std::min(grant.report_every, kLongestTtl)
+                                                        : options_.report_every;
+  std::map<PoolKey, const PoolGrant*> granted;
+  for (const PoolGrant& pool : grant.pools) granted.emplace(pool.pool, &pool);
+  for (auto& [name, service] : services_) {
+    for (auto& [zone, pool] : service.zones) {
+      const auto found = granted.find(pool.counts.pool);
+      if (found == granted.end()) {
+        pool.lease.reset();
+        continue;
+      }
+      // What is taken away is of use to others once the dealer has heard that it is.
+      if (pool.lease && found->second->limit < *pool.lease) is_short_ = true;
+      pool.lease = found->second->limit;
+      if (found->second->fixed > 0) pool.fixed = found->second->fixed;
+    }
+  }
+}
+
+Places::ZoneView Places::view_of(const Service* service, const std::string& zone, Time now) const {
+  Pool unused;
+  const Pool* pool = &unused;
+  if (service != nullptr) {
+    unused.capacity = service->capacity_in(zone);
+    const auto found = service->zones.find(zone);
+    if (found != service->zones.end()) pool = &found->second;
+  }
+  const uint64_t limit = limit_of(*pool, now);
+  return {.zone = zone,
+          .active = pool->counts.active,
+          .limit = limit,
+          .leased = is_leased(*pool, now),
+          .would_take = pool->counts.active < limit};
+}
+
+std::vector<Places::ZoneView> Places::explain(std::string_view name,
+                                              const std::vector<std::string>& zones,
+                                              Time now) const {
+  const auto service = services_.find(name);
+  std::vector<ZoneView> views;
+  views.reserve(zones.size());
+  for (const std::string& zone : zones) {
+    views.push_back(view_of(service == services_.end() ? nullptr : &service->second, zone, now));
+  }
+  return views;
+}
+
+}  // namespace holdfast::route
