@@ -78,6 +78,7 @@ AgentPart::AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentServic
       checks_(world.loop, world.clock, options.seed),
       probe_listen_(options.config.probe_listen),
       probes_(world, options.probe),
+      tracking_(world, options.config.tracking, options.seed),
       agent_(std::move(agent)) {
   agent_->on_change(world.changed);
   checks_.on_change([this] { tell_health(); });
@@ -95,6 +96,7 @@ Status AgentPart::use(const config::AgentSection& config, const config::ProbeSec
   TRY_OK(agent_->set_exposed(exposed));
   agent_->set_targets(std::move(targets));
   agent_->set_stop_timeout(config.stop_timeout);
+  tracking_.use(config.tracking);
   exposed_ = std::move(exposed);
   return absl::OkStatus();
 }
@@ -109,6 +111,7 @@ void AgentPart::tell_health() {
 void AgentPart::start() {
   started_ = true;
   checks_.start();
+  tracking_.start();
   agent_->start();
 }
 
@@ -117,6 +120,7 @@ asio::awaitable<void> AgentPart::stop() {
   if (!started_) co_return;
   co_await checks_.stop();
   co_await agent_->stop();
+  co_await tracking_.stop();
 }
 
 // Its own stop is bounded by agent.stop_timeout.
@@ -134,6 +138,7 @@ void AgentPart::follow_cache() {
   if (settings_mark_.moved(view_.read<Kind::NetworkingConfig>())) {
     agent_->set_settings(networking_config(view_));
   }
+  tracking_.follow_cache(view_);
 }
 
 void AgentPart::describe(v1::Resource& entry) const {
@@ -152,6 +157,7 @@ void AgentPart::describe(v1::Resource& entry) const {
   agent.set_tunnels_wanted(wanted(pool));
   agent.set_code(pool.shortfall_code);
   agent.set_reason(pool.shortfall);
+  tracking_.describe(agent);
   if (agent_->last_frame() != WallTime()) {
     *agent.mutable_last_tunnel_frame() = resource::to_proto(agent_->last_frame());
   }
@@ -182,17 +188,22 @@ v1::DrainStatus AgentPart::drain_status() {
 
 // Fewer than there should be is for operators; none at all means that nobody can be reached here.
 // With a tunnel to every proxy there is, the agent is as well as it can be.
-std::vector<ComponentReport> AgentPart::reports() const {
+ComponentReport AgentPart::tunnels_report() const {
   const tunnel::PoolView pool = agent_->pool();
   const bool well = pool.shortfall_code.empty() || pool.has_all_there_are;
-  if (pool.usable > 0 && well) return {{"tunnels", absl::OkStatus()}, checks_.report()};
+  if (pool.usable > 0 && well) return {.component = "tunnels", .status = absl::OkStatus()};
   const std::string code = pool.shortfall_code.empty() ? "HF2140" : pool.shortfall_code;
   std::string why = pool.shortfall.empty() ? "no tunnel yet" : pool.shortfall;
   if (!agent_->last_failure().empty()) why += "; last: " + agent_->last_failure();
-  return {{.component = "tunnels",
-           .status = coded(absl::StatusCode::kUnavailable, code, why),
-           .is_warning = pool.usable > 0 || exposed_.services().empty()},
-          checks_.report()};
+  return {.component = "tunnels",
+          .status = coded(absl::StatusCode::kUnavailable, code, why),
+          .is_warning = pool.usable > 0 || exposed_.services().empty()};
+}
+
+std::vector<ComponentReport> AgentPart::reports() const {
+  std::vector<ComponentReport> all = {tunnels_report(), checks_.report()};
+  tracking_.add_report(all);
+  return all;
 }
 
 void AgentPart::update_metrics() {

@@ -1,5 +1,5 @@
 // What an agent is there for: tunnel::AgentService, told of the cache, the identity, the
-// configuration, and whether its services work.
+// configuration, and whether its services work. And, if wanted, the counting in the kernel.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 
 #include "app/agent_checks.h"
 #include "app/agent_probes.h"
+#include "app/agent_tracking.h"
 #include "app/cache_reads.h"
 #include "app/node_part.h"
 #include "tunnel/agent_service.h"
@@ -53,6 +54,7 @@ class AgentPart final : public NodePart {
   Status use(const config::AgentSection& config, const config::ProbeSection& probe);
   // What the checks say now goes to the proxies and the controllers.
   void tell_health();
+  ComponentReport tunnels_report() const;
   void count_dials();
   void count_pool();
   void count_streams();
@@ -69,6 +71,7 @@ class AgentPart final : public NodePart {
   AgentChecks checks_;
   std::string probe_listen_;
   AgentProbes probes_;
+  AgentTracking tracking_;
   std::unique_ptr<tunnel::AgentService> agent_;
 };
 

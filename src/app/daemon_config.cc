@@ -132,6 +132,14 @@ void DaemonConfig::add_role(CLI::App& command, config::Role role) {
   command.add_option("--set", set_, "any key of the configuration, as log.format=json; may repeat");
 }
 
+void DaemonConfig::add_tracking(CLI::App& command) {
+  command.add_option("--pins", flags_["agent.tracking.pins"],
+                     "folder that keeps what is loaded (default: /run/holdfast/bpf)");
+  command.add_option("--cgroup", flags_["agent.tracking.cgroup"],
+                     "folder of cgroup2 whose programs are counted");
+  command.add_option("--set", set_, "any key of the configuration, as log.format=json; may repeat");
+}
+
 Result<config::Loaded> DaemonConfig::load(config::Role role) const {
   config::Gathering gathering{
       .file = file_, .default_data_dir = default_data_dir(), .flags = {}, .role = role};

@@ -20,6 +20,8 @@ class DaemonConfig {
   // Those of every role, and of each. Requires: they outlive the parse.
   void add_options(CLI::App& daemon);
   void add_role(CLI::App& command, config::Role role);
+  // Those of the verbs of tracking, which look at an agent's keys.
+  void add_tracking(CLI::App& command);
   // Reads the file anew each time. kInvalidArgument with every problem, one per line.
   Result<config::Loaded> load(config::Role role) const;
 

@@ -24,6 +24,7 @@
 #include "app/sd_notify.h"
 #include "app/self_description.h"
 #include "app/supervisor.h"
+#include "app/track_verbs.h"
 #include "app/witness_role.h"
 #include "base/allocator.h"
 #include "base/check.h"
@@ -204,7 +205,9 @@ int main(int argc, char** argv) {
       "  holdfastd agent          exposes services through tunnels that it dials\n"
       "  holdfastd witness        keeps the record of a pair of controllers\n"
       "  holdfastd probe          makes the probes of a pod, behind one HTTP port\n"
-      "  holdfastd injector       translates the probes of new pods for API servers\n"};
+      "  holdfastd injector       translates the probes of new pods for API servers\n"
+      "or, beside an agent:\n"
+      "  holdfastd track          loads what counts connections in the kernel, and more\n"};
   app.set_version_flag("--version", "holdfastd " HF_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
@@ -215,6 +218,7 @@ int main(int argc, char** argv) {
     sources.add_role(*command, role.role);
     command->footer(role.footer);
   }
+  const TrackVerbs track(app, sources);
   const std::span<char* const> words(argv + 1, argv + argc);
   if (const auto exit = describe_itself(app, {"holdfastd", 8, HF_VERSION}, words)) return *exit;
   try {
@@ -227,6 +231,7 @@ int main(int argc, char** argv) {
     std::cerr << loaded.status().message() << "\n";
     return kExitBadConfig;
   }
+  if (track.parsed()) return track.run(loaded->config.agent.tracking);
   configure_log(loaded->config.log);
   for (const config::Problem& warning : loaded->warnings) {
     log::warn("configuration", {{"warning", warning.message}});

@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "config/load.h"
 #include "metrics/metrics.h"
 #include "net/task_group.h"
+#include "node/load_report_service.h"
 #include "node/node_service.h"
 #include "node/upstream_service.h"
 
@@ -37,6 +39,7 @@ struct NodeAppOptions {
   std::string listen{};          // HOST:PORT for health and metrics; empty: none
   std::string witness_listen{};  // IP:PORT of a pair's record; empty: this node keeps none
   Duration max_staleness = std::chrono::minutes(1);
+  size_t max_series = 500;  // of one metric
   // What a reconnect_interval below it counts as: older controllers take any.
   Duration least_reconnect_interval = std::chrono::seconds(10);
   // What the node is there for; empty: it is only present.
@@ -87,6 +90,7 @@ class Node {
   cache::View view_;
   Result<std::unique_ptr<NodePart>> part_;        // null: none
   Result<std::unique_ptr<WitnessPart>> witness_;  // null: none
+  std::optional<node::LoadReportService> load_;   // of a part that opens connections
   std::string part_certificate_;                  // that the part was told of
   std::string part_trust_;
   NodeFronts fronts_;

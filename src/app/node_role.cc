@@ -32,6 +32,7 @@ namespace asio = boost::asio;
 
 constexpr int kExitFailed = 1;
 constexpr int kExitBadConfig = 78;
+constexpr size_t kFailureCauses = 5;
 
 struct Prepared {
   NodeAppOptions options;
@@ -95,6 +96,9 @@ Result<Prepared> prepare(const NodeRole& role) {
   options.node.seed = std::random_device{}();
   options.node.pick.seed = std::random_device{}();
   options.make_part = part_maker(role);
+  const config::TrackingConfig& tracking = role.loaded.config.agent.tracking;
+  // A row that is shown has a series for each cause of failure.
+  if (tracking.enabled) options.max_series += kFailureCauses * tracking.limits.series;
   return Prepared{
       .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
 }

@@ -22,7 +22,8 @@ void add_status(CLI::App& app, CommandLine& line) {
 void add_check(CLI::App& app, CommandLine& line) {
   CLI::App* check = app.add_subcommand(
       "check", "look for trouble, and say what to do\n  holdfast check --fail-on warning");
-  check->add_option("--only", line.check.only, "connection, controller, identity or presence");
+  check->add_option("--only", line.check.only,
+                    "connection, controller, identity, presence, reach or tracking");
   add_choice<bool>(*check, "--fail-on", line.check.fail_on_warning,
                    {{"failure", false}, {"warning", true}},
                    "failure, or warning: exit with 2 for warnings");

@@ -74,6 +74,11 @@ std::vector<v1::Resource> carriers_of(const v1::Resource& service,
 }
 
 std::string why_not_carried(const v1::Resource& service, const std::vector<v1::Resource>& agents) {
+  // With endpoints of its own it may be for kernels alone.
+  const auto exposes = [&](const v1::Resource& agent) {
+    return exposed_by(agent, service.metadata().name()) != nullptr;
+  };
+  if (!service.service().endpoints().empty() && std::ranges::none_of(agents, exposes)) return "";
   std::string first;
   size_t others = 0;
   for (const v1::Resource& agent : agents) {

@@ -49,6 +49,8 @@ class Judge {
     agents_have_tunnels();
     services_are_carried();
     services_are_healthy();
+    category_ = "tracking";
+    agents_count();
     return std::move(results_);
   }
 
@@ -269,6 +271,30 @@ class Judge {
     find(Verdict::Warning, title, some_of(sick), "HF1046");
   }
 
+  // Off is nothing wrong; off though it was asked for is.
+  void agents_count() {
+    const char* title = "agents count connections in the kernel";
+    if (!found_.agents.ok()) return skip(title, "the agents are not known");
+    std::vector<std::string> without;
+    std::string code;
+    size_t asked = 0;
+    uint64_t services = 0;
+    for (const v1::Resource& agent : *found_.agents) {
+      const bool away = agent.agent().announcement().has_offline_since();
+      if (away || !agent.agent().has_tracking()) continue;
+      const v1::AgentTracking& tracking = agent.agent().tracking();
+      asked += 1;
+      services += tracking.services();
+      if (tracking.code().empty()) continue;
+      if (code.empty()) code = tracking.code();
+      without.push_back(
+          fmt::format("{}: {} {}", agent.metadata().name(), tracking.code(), tracking.reason()));
+    }
+    if (asked == 0) return skip(title, "no agent is told to (agent.tracking.enabled)");
+    if (!without.empty()) return find(Verdict::Warning, title, some_of(without), code);
+    pass(title, fmt::format("{} of {}, {} virtual IPs and ports", asked, asked, services));
+  }
+
   const Findings& found_;
   std::string category_;
   std::vector<CheckResult> results_;
@@ -277,7 +303,7 @@ class Judge {
 }  // namespace
 
 std::vector<std::string_view> check_categories() {
-  return {"connection", "controller", "identity", "presence", "reach"};
+  return {"connection", "controller", "identity", "presence", "reach", "tracking"};
 }
 
 std::vector<CheckResult> judge(const Findings& findings) {

@@ -42,7 +42,7 @@ struct Findings {
   Result<std::vector<v1::Resource>> proxies = absl::UnavailableError("not asked");
 };
 
-// "connection", "controller", "identity", "presence", "reach": in this order.
+// "connection", "controller", "identity", "presence", "reach", "tracking": in this order.
 std::vector<std::string_view> check_categories();
 std::vector<CheckResult> judge(const Findings& findings);
 

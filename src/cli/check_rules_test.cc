@@ -47,6 +47,7 @@ Findings healthy() {
   agent.mutable_agent()->add_services()->set_service("web");
   agent.mutable_agent()->mutable_services(0)->set_healthy(true);
   agent.mutable_agent()->add_tunnels()->set_proxy("px-1");
+  agent.mutable_agent()->mutable_tracking()->set_services(2);
   found.agents = std::vector<v1::Resource>{agent};
   found.proxies = std::vector<v1::Resource>{resource::make_resource(resource::Kind::Proxy, "px-1")};
   return found;
@@ -69,6 +70,38 @@ TEST(Check, AHealthyClusterPassesEverything) {
     EXPECT_NE(std::ranges::find(results, category, &CheckResult::category), results.end())
         << category;
   }
+}
+
+TEST(Check, SaysWhyConnectionsAreNotCounted) {
+  Findings found = healthy();
+  EXPECT_EQ(result_of(found, "in the kernel").detail, "1 of 1, 2 virtual IPs and ports");
+
+  v1::AgentTracking& tracking = *found.agents->front().mutable_agent()->mutable_tracking();
+  tracking.set_code("HF8108");
+  tracking.set_reason("opening /run/holdfast/bpf/hf_services: No such file or directory");
+  const CheckResult off = result_of(found, "in the kernel");
+  EXPECT_EQ(off.verdict, Verdict::Warning);
+  EXPECT_EQ(off.code, "HF8108");
+  EXPECT_EQ(off.detail,
+            "edge-1: HF8108 opening /run/holdfast/bpf/hf_services: No such file or directory");
+
+  found.agents->front().mutable_agent()->clear_tracking();
+  EXPECT_EQ(result_of(found, "in the kernel").verdict, Verdict::Skipped);
+  EXPECT_EQ(result_of(found, "in the kernel").detail,
+            "no agent is told to (agent.tracking.enabled)");
+}
+
+// It may be for kernels alone; but if an agent exposes it, that is to work.
+TEST(Check, AServiceWithEndpointsNeedsNoAgentThatExposesIt) {
+  Findings found = healthy();
+  v1::Resource& vip =
+      found.services->emplace_back(resource::make_resource(resource::Kind::Service, "vip"));
+  vip.mutable_service()->add_endpoints()->set_address("10.1.0.1:80");
+  EXPECT_EQ(result_of(found, "is carried by").verdict, Verdict::Passed);
+
+  found.agents->front().mutable_agent()->add_services()->set_service("vip");
+
+  EXPECT_EQ(result_of(found, "is carried by").verdict, Verdict::Warning);
 }
 
 TEST(Check, WhoCannotBeReachedIsFound) {

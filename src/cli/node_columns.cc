@@ -10,8 +10,12 @@ namespace {
 
 using resource::Kind;
 
-// An agent with a tunnel to every proxy there is: worth knowing, nothing to get up for.
-constexpr std::string_view kAllThereAre = "HF2133";
+// Worth knowing, nothing to get up for: an agent with a tunnel to every proxy there is, or one that
+// carries everything and does not count in the kernel.
+bool is_note(std::string_view code) {
+  return code == "HF2133" || code.starts_with("HF81");
+}
+
 // A proxy that has drained and waits to be stopped.
 constexpr std::string_view kDrained = "HF2143";
 
@@ -30,7 +34,7 @@ std::string state_of(const Node& node, std::string_view own, WallTime now) {
   if (announcement.has_ttl() && now - heard > to_duration(announcement.ttl())) return "late";
   if (!own.empty()) return std::string(own);
   if (node.code().empty()) return "online";
-  return fmt::format("{} ({})", node.code() == kAllThereAre ? "online" : "degraded", node.code());
+  return fmt::format("{} ({})", is_note(node.code()) ? "online" : "degraded", node.code());
 }
 
 template <typename Node>
@@ -40,6 +44,15 @@ std::string reason_of(const Node& node) {
                        to_rfc3339(to_wall(node.announcement().offline_since())));
   }
   return node.reason();
+}
+
+// Its own, and why it does not count in the kernel if that is another.
+std::string agent_reason(const v1::Agent& agent) {
+  const v1::AgentTracking& tracking = agent.tracking();
+  const std::string reason = reason_of(agent);
+  if (tracking.code().empty() || tracking.code() == agent.code()) return reason;
+  return fmt::format("{}{}tracking: {} {}", reason, reason.empty() ? "" : "; ", tracking.code(),
+                     tracking.reason());
 }
 
 // "web,db(unhealthy)"; with why, if there is room.
@@ -71,7 +84,7 @@ Row agent_row(const v1::Resource& resource, bool wide, WallTime now) {
   if (wide) {
     row.push_back(fmt::format("{}", fmt::join(agent.proxies(), ",")));
     row.push_back(resource::cell_text(resource, "metadata.labels"));
-    row.push_back(reason_of(agent));
+    row.push_back(agent_reason(agent));
   }
   row.push_back(services_of(agent, wide));
   return row;

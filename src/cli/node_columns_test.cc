@@ -54,6 +54,20 @@ TEST(NodeColumns, AnAgentThatHasAllThereAreIsWellAndSaysSo) {
   edge.mutable_agent()->set_code("HF2133");
 
   EXPECT_EQ(node_state(edge, kNow), "online (HF2133)");
+  edge.mutable_agent()->set_code("HF8108");
+  EXPECT_EQ(node_state(edge, kNow), "online (HF8108)") << "it carries, and does not count";
+}
+
+TEST(NodeColumns, WhyNothingIsCountedStandsBesideOtherReasons) {
+  v1::Resource edge = agent();
+  edge.mutable_agent()->set_code("HF2130");
+  edge.mutable_agent()->set_reason("no proxy is known");
+  edge.mutable_agent()->mutable_tracking()->set_code("HF8108");
+  edge.mutable_agent()->mutable_tracking()->set_reason("no pins");
+
+  const Row row = node_row(edge, true, kNow);
+
+  EXPECT_EQ(row.at(row.size() - 2), "no proxy is known; tracking: HF8108 no pins");
 }
 
 TEST(NodeColumns, WhatTheControllersKnowCountsMoreThanWhatANodeSaid) {

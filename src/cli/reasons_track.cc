@@ -35,9 +35,21 @@ constexpr ReasonInfo kReasons[] = {
     {"HF8109", "a map of the kernel cannot be read or written",
      "The kernel refused, or a map is full; the message says what was done.",
      "if it is full, load with larger sizes; else report it with the message"},
+    {"HF8110", "the programs are attached to nothing",
+     "What was loaded is still there, but its cgroup was removed, or somebody detached it: nothing "
+     "is translated or counted.",
+     "unload and load again (holdfastd track unload; holdfastd track load)"},
     {"HF8111", "zones and their numbers do not fit",
      "Each zone that is counted has a name and a number from 1 to 254, and neither occurs twice.",
      "mend the list; a number that was in use keeps its meaning in the counters"},
+    {"HF8112", "no zone is counted",
+     "Connections are translated, but only zones that zone_map/default lists are counted and "
+     "limited, and it lists none, or the agent has not read it yet.",
+     "list the zones: holdfast apply -f a zone_map named default with names and ids"},
+    {"HF8113", "not every service is in the kernel",
+     "Two services have one virtual IP and port, or there are more services, zones or backends "
+     "than the kernel's tables take; the message says which.",
+     "give each service its own virtual IP; or raise agent.tracking.limits and load anew"},
 };
 
 }  // namespace

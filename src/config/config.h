@@ -123,6 +123,26 @@ struct AgentLimits {
   uint64_t connections = 0;
 };
 
+struct TrackingLimits {
+  uint64_t series = 0;
+  uint64_t services = 0;
+  uint64_t backends = 0;
+};
+
+// Of connections that are counted in the kernel.
+struct TrackingConfig {
+  bool enabled = false;
+  std::string pins;    // a folder of a bpffs
+  std::string cgroup;  // whose sockets are translated and counted
+  Duration audit_interval{0};
+  uint64_t refusals_to_eject = 0;
+  Duration probe_after{0};
+  Duration probe_at_most{0};
+  Duration udp_idle{0};
+  uint64_t holders = 0;  // 0: as many as are known
+  TrackingLimits limits;
+};
+
 struct AgentSection {
   std::vector<std::string> services;  // SERVICE[/PORT]=TARGET
   CheckConfigs checks;                // by SERVICE[/PORT]
@@ -131,6 +151,7 @@ struct AgentSection {
   std::string probe_listen;           // of a probe handler inside it; empty: none
   Duration stop_timeout{0};
   AgentLimits limits;
+  TrackingConfig tracking;
 };
 
 struct ProxyLimits {

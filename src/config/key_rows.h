@@ -1,8 +1,10 @@
 // What the rows of the table of keys are written with: units, and where a value goes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
@@ -17,6 +19,9 @@ inline constexpr uint64_t kSecond = 1'000 * kMillisecond;
 inline constexpr uint64_t kMinute = 60 * kSecond;
 inline constexpr uint64_t kHour = 60 * kMinute;
 inline constexpr uint64_t kDay = 24 * kHour;
+
+// Of a Choice that goes into a bool.
+inline constexpr std::array<std::string_view, 2> kNoYes = {"no", "yes"};
 
 // Writes the value into the member that `Path` leads to: &Config::log, &LogConfig::level.
 template <auto... Path>

@@ -13,6 +13,7 @@
 #include "config/key_rows.h"
 #include "config/node_keys.h"
 #include "config/probe_keys.h"
+#include "config/tracking_keys.h"
 #include "resource/text_rules.h"
 
 namespace holdfast::config {
@@ -258,12 +259,13 @@ constexpr auto kControllerKeys = std::to_array<Key>({
 });
 
 constexpr auto kTable = [] {
-  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() + kProbeKeys.size() +
-                      kInjectorKeys.size()>
+  std::array<Key, kControllerKeys.size() + kHaKeys.size() + kNodeKeys.size() +
+                      kTrackingKeys.size() + kProbeKeys.size() + kInjectorKeys.size()>
       all{};
   auto next = std::ranges::copy(kControllerKeys, all.begin()).out;
   next = std::ranges::copy(kHaKeys, next).out;
   next = std::ranges::copy(kNodeKeys, next).out;
+  next = std::ranges::copy(kTrackingKeys, next).out;
   next = std::ranges::copy(kProbeKeys, next).out;
   std::ranges::copy(kInjectorKeys, next);
   return all;

@@ -129,6 +129,35 @@ TEST(AgentConfig, ATunnelHasRoomForSoManyConnectionsAndNoMore) {
               HasSubstr("agent.limits.connections"));
 }
 
+TEST(AgentConfig, CountingInTheKernelIsOffUnlessItIsAskedFor) {
+  const auto loaded = load(from_file(Role::Agent, ""));
+
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const TrackingConfig& tracking = loaded->config.agent.tracking;
+  EXPECT_FALSE(tracking.enabled);
+  EXPECT_EQ(tracking.pins, "/run/holdfast/bpf");
+  EXPECT_EQ(tracking.cgroup, "");
+  EXPECT_EQ(tracking.audit_interval, 1min);
+  EXPECT_EQ(tracking.refusals_to_eject, 5u);
+  EXPECT_EQ(tracking.limits.series, 500u);
+}
+
+TEST(AgentConfig, CountingNeedsToKnowWhose) {
+  EXPECT_THAT(all_problems(from_file(Role::Agent, "agent: {tracking: {enabled: yes}}")),
+              HasSubstr("agent.tracking.enabled needs agent.tracking.cgroup"));
+  EXPECT_TRUE(
+      load(from_file(Role::Agent, "agent: {tracking: {enabled: yes, cgroup: /sys/fs/cgroup/apps}}"))
+          .ok());
+  EXPECT_THAT(all_problems(from_file(Role::Agent, "agent: {tracking: {cgroup: apps}}")),
+              HasSubstr("agent.tracking.cgroup: \"apps\" is not an absolute path"));
+}
+
+TEST(AgentConfig, ABackendIsTriedAgainWithinTheLongestTime) {
+  EXPECT_THAT(all_problems(from_file(Role::Agent,
+                                     "agent: {tracking: {probe_after: 1m, probe_at_most: 1s}}")),
+              HasSubstr("agent.tracking.probe_after 1m is more than"));
+}
+
 TEST(ProxyConfig, TwoListenersDoNotShareAPort) {
   const std::string problems = all_problems(
       from_file(Role::Proxy, "proxy: {peer_listen: 0.0.0.0:7451, ingress: ['tcp:[::]:7453=db']}"));

@@ -12,8 +12,6 @@
 
 namespace holdfast::config {
 
-inline constexpr std::array<std::string_view, 2> kNoYes = {"no", "yes"};
-
 inline constexpr auto kNodeKeys = std::to_array<Key>({
     {.path = "node.data_dir",
      .doc = "Folder of a node's identity, its copy of what the controllers have, and its socket.",

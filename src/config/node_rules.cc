@@ -97,6 +97,11 @@ std::optional<std::string> wrong_ingress(string_view spec) {
       quoted(spec));
 }
 
+std::optional<std::string> wrong_folder(string_view path) {
+  if (path.starts_with('/')) return std::nullopt;
+  return fmt::format("{} is not an absolute path; begin with \"/\"", quoted(path));
+}
+
 string_view ingress_address(string_view spec) {
   if (!is_scheme(spec)) return {};
   spec.remove_prefix(4);

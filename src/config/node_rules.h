@@ -1,4 +1,4 @@
-// What an agent exposes and what a proxy lets in, as text in a configuration. As in
+// What agents and proxies are told, as text in a configuration. As in
 // resource/text_rules.h, a rule returns what is wrong with the text, or nothing.
 #pragma once
 
@@ -19,6 +19,9 @@ std::optional<std::string> wrong_label(std::string_view label);
 // "tcp:IP:PORT=SERVICE[/PORT]", "sni:IP:PORT=SERVICE[/PORT],…", or one more service of the one
 // before it.
 std::optional<std::string> wrong_ingress(std::string_view spec);
+
+// An absolute path.
+std::optional<std::string> wrong_folder(std::string_view path);
 
 // "tcp:0.0.0.0:5432=db" listens on "0.0.0.0:5432"; empty for a service that goes on the list
 // before.

@@ -91,6 +91,22 @@ class Relations {
     std::vector<std::pair<string_view, string_view>> taken;  // address, key
     claim(taken, agent.probe_listen, "agent.probe_listen");
     claim(taken, loaded_.config.node.health_listen, "node.health_listen");
+    check_tracking(agent.tracking);
+  }
+
+  void check_tracking(const TrackingConfig& tracking) {
+    if (tracking.enabled && tracking.cgroup.empty()) {
+      error({"agent.tracking.enabled", "agent.tracking.cgroup"},
+            "agent.tracking.enabled needs agent.tracking.cgroup, the folder of cgroup2 whose "
+            "programs are counted");
+    }
+    if (tracking.probe_after > tracking.probe_at_most) {
+      error(
+          {"agent.tracking.probe_after", "agent.tracking.probe_at_most"},
+          fmt::format("agent.tracking.probe_after {} is more than agent.tracking.probe_at_most "
+                      "{}, which it grows to",
+                      shown("agent.tracking.probe_after"), shown("agent.tracking.probe_at_most")));
+    }
   }
 
   void check_check(const std::string& name, const CheckConfig& check) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "resource/endpoint_rules.h"
 #include "resource/field_rules.h"
 #include "resource/proto_time.h"
 #include "resource/registry.h"
@@ -199,6 +200,8 @@ Status validate_agent(const v1::Resource& resource) {
   TRY_OK(check_caches(agent.caches()));
   TRY_OK(check_state(agent));
   TRY_OK(check_tunnels(agent));
+  TRY_OK(check_length("spec.tracking.code", agent.tracking().code(), kMaxCacheWordBytes));
+  TRY_OK(check_length("spec.tracking.reason", agent.tracking().reason(), kMaxCacheReasonBytes));
   std::set<std::string_view> seen;
   for (int i = 0; i < agent.services_size(); ++i) {
     const std::string at = fmt::format("spec.services[{}].service", i);
@@ -220,8 +223,10 @@ Status validate_service(const v1::Resource& resource) {
   for (const auto& [zone, connections] : capacity) {
     TRY_OK(require_name("spec.zone_capacity", zone));
   }
-  if (service.virtual_ip().empty()) return absl::OkStatus();
-  return check_field("spec.virtual_ip", wrong_ip(service.virtual_ip()));
+  if (!service.virtual_ip().empty()) {
+    TRY_OK(check_field("spec.virtual_ip", wrong_ip(service.virtual_ip())));
+  }
+  return check_endpoints(service);
 }
 
 Status validate_token(const v1::Resource& resource) {

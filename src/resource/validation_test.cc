@@ -46,6 +46,10 @@ TEST(Validation, AcceptsAGoodResourceOfEachKind) {
            {"proxy", "{public_address: 'edge.example:3080', peer_address: '[fd00::1]:3021'}", ""},
            {"agent", "{services: [{service: web}, {service: db}], proxies: [edge-1]}", ""},
            {"service", "{ports: [{port: 53, protocol: udp}, {port: 53, protocol: tcp}]}", ""},
+           {"service",
+            "{ports: [{port: 80, protocol: tcp}], virtual_ip: 10.96.0.1, endpoints: "
+            "[{address: '127.0.0.1:8080', zone: a}, {address: '127.0.0.2:8080', weight: 3}]}",
+            ""},
            {"token", "{role: agent, zone: a, uses_left: 1}", ""},
            {"role", "{rules: [{kinds: ['*', service], verbs: [get, connect]}]}", ""},
            {"user", "{roles: [admin]}", ""},
@@ -146,6 +150,62 @@ TEST(Validation, EachRuleOfABodyIsHeld) {
            {"cert_authority", "{phase: dual, keys: [{certificate_pem: AAAA}]}", "is not PEM"}}) {
     EXPECT_THAT(verdict_on_spec(bad.kind, bad.spec), HasSubstr(bad.expected)) << bad.spec;
   }
+}
+
+std::string verdict_on_endpoints(std::string_view endpoints,
+                                 std::string_view virtual_ip = "10.96.0.1") {
+  return verdict_on_spec(
+      "service",
+      fmt::format("{{ports: [{{name: web, port: 80, protocol: http}}, {{port: 53, protocol: tcp}}, "
+                  "{{name: dns, port: 53, protocol: udp}}], virtual_ip: '{}', endpoints: {}}}",
+                  virtual_ip, endpoints));
+}
+
+TEST(Validation, EachRuleOfEndpointsIsHeld) {
+  EXPECT_EQ(verdict_on_endpoints("[{address: '10.1.0.1:1', port: dns, zone: a, weight: 10000}]"),
+            "");
+  EXPECT_EQ(verdict_on_endpoints("[{address: '[fd00::1]:1', port: 80}]", "fd00::9"), "");
+  EXPECT_THAT(verdict_on_endpoints("[{address: '10.1.0.1:1'}]", ""),
+              HasSubstr("spec.endpoints: stand behind spec.virtual_ip, which is not given"));
+  EXPECT_THAT(verdict_on_endpoints("[{zone: a}]"), HasSubstr("spec.endpoints[0].address: "));
+  EXPECT_THAT(verdict_on_endpoints("[{address: 'host:1'}]"),
+              HasSubstr("\"host:1\" begins with a name; use an IP address"));
+  EXPECT_THAT(verdict_on_endpoints("[{address: '[fd00::1]:1'}]"),
+              HasSubstr("are not both IPv4 or both IPv6"));
+  EXPECT_THAT(verdict_on_endpoints("[{address: '10.1.0.1:1', zone: a/b}]"),
+              HasSubstr("spec.endpoints[0].zone: "));
+  EXPECT_THAT(verdict_on_endpoints("[{address: '10.1.0.1:1', port: 81}]"),
+              HasSubstr("spec.endpoints[0].port: \"81\" is not the name or number"));
+  EXPECT_THAT(verdict_on_endpoints("[{address: '10.1.0.1:1', weight: 10001}]"),
+              HasSubstr("spec.endpoints[0].weight: 10001 is too much; use 1 to 10000"));
+  EXPECT_THAT(verdict_on_endpoints("[{address: '10.1.0.1:1'}, {address: '10.1.0.1:1', zone: b}]"),
+              HasSubstr("spec.endpoints[1].address: \"10.1.0.1:1\" is listed twice"));
+}
+
+// TCP's and UDP's port 53 are two; a number alone does not say which.
+TEST(Validation, ANumberOfTwoPortsIsNoneOfThem) {
+  EXPECT_THAT(verdict_on_endpoints("[{address: '10.1.0.1:1', port: 53}]"),
+              HasSubstr("spec.endpoints[0].port: \"53\" is not the name or number of one"));
+}
+
+TEST(Validation, EndpointsAreAsManyAsTheKernelTakes) {
+  const auto endpoints = [](int count, auto&& zone_of) {
+    std::string list;
+    for (int i = 0; i < count; ++i) {
+      list += fmt::format("{{address: '10.1.{}.{}:1', zone: '{}'}}, ", i / 250, i % 250 + 1,
+                          zone_of(i));
+    }
+    return "[" + list + "]";
+  };
+  const auto one = [](int) { return std::string("a"); };
+  const auto each = [](int i) { return fmt::format("z{}", i); };
+
+  EXPECT_EQ(verdict_on_endpoints(endpoints(64, one)), "");
+  EXPECT_THAT(verdict_on_endpoints(endpoints(65, one)),
+              HasSubstr("spec.endpoints[64]: is one of more than 64 in zone \"a\""));
+  EXPECT_EQ(verdict_on_endpoints(endpoints(16, each)), "");
+  EXPECT_THAT(verdict_on_endpoints(endpoints(17, each)),
+              HasSubstr("spec.endpoints[16].zone: \"z16\" is one of more than 16 zones"));
 }
 
 TEST(Validation, HoldsTheLimitsOfMetadata) {

@@ -27,10 +27,6 @@ namespace {
 
 using Object = std::unique_ptr<bpf_object, decltype(&bpf_object__close)>;
 
-// In the order in which they are attached: what ends and counts before what begins.
-constexpr std::array kAttached = {
-    "hf_sock_release", "hf_sockops",  "hf_getpeername4", "hf_getpeername6", "hf_recvmsg4",
-    "hf_recvmsg6",     "hf_sendmsg4", "hf_sendmsg6",     "hf_connect4",     "hf_connect6"};
 constexpr const char* kAudit = "hf_audit";
 constexpr const char* kMend = "hf_mend";
 
@@ -75,6 +71,31 @@ Status ensure_directory(const LoadOptions& options) {
   if (is_on(options.directory, BPF_FS_MAGIC)) return absl::OkStatus();
   if (::mount("bpffs", options.directory.c_str(), "bpf", 0, "mode=0700") != 0) {
     return failed("HF8102", errno, "mounting a bpffs at " + options.directory);
+  }
+  return absl::OkStatus();
+}
+
+Status ensure_cgroup(const LoadOptions& options) {
+  if (!options.make_cgroup || exists(options.cgroup)) return absl::OkStatus();
+  if (!is_on(existing_part(options.cgroup), CGROUP2_SUPER_MAGIC)) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(options.cgroup, error);
+  if (error) return failed("HF8103", error.value(), "making " + options.cgroup);
+  return absl::OkStatus();
+}
+
+// The folder and all that is ours in it.
+Status give_to_owner(const LoadOptions& options) {
+  if (!options.owner) return absl::OkStatus();
+  std::vector<std::string> paths = {options.directory};
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(options.directory, error)) {
+    paths.push_back(entry.path().string());
+  }
+  for (const std::string& path : paths) {
+    if (::lchown(path.c_str(), options.owner->user, options.owner->group) != 0) {
+      return failed("HF8102", errno, "giving away " + path);
+    }
   }
   return absl::OkStatus();
 }
@@ -234,6 +255,7 @@ Status check_machine(const LoadOptions& options) {
 }
 
 Result<Loaded> load(const LoadOptions& options) {
+  TRY_OK(ensure_cgroup(options));
   TRY_OK(check_machine(options));
   TRY_OK(ensure_directory(options));
   TRY_OK(check_layout(options.directory));
@@ -252,6 +274,7 @@ Result<Loaded> load(const LoadOptions& options) {
   for (const char* name : kAttached) {
     TRY_OK(attach(object.get(), name, cgroup.get(), options, loaded));
   }
+  TRY_OK(give_to_owner(options));
   return loaded;
 }
 

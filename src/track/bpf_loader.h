@@ -7,6 +7,9 @@
 //   DIRECTORY/hf_mend                        the program that repairs counts
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -15,11 +18,25 @@
 
 namespace holdfast::track {
 
+// The programs that are attached, in the order in which that is done: what ends and counts before
+// what begins.
+inline constexpr std::array kAttached = {
+    "hf_sock_release", "hf_sockops",  "hf_getpeername4", "hf_getpeername6", "hf_recvmsg4",
+    "hf_recvmsg6",     "hf_sendmsg4", "hf_sendmsg6",     "hf_connect4",     "hf_connect6"};
+
+struct Owner {
+  uint32_t user = 0;
+  uint32_t group = 0;
+};
+
 struct LoadOptions {
   std::string directory{};  // on a bpffs, made if it is not there
   std::string cgroup{};     // of cgroup2; sockets made in it and below are translated and counted
   // Mounts a bpffs at `directory` if it is not on one.
   bool mount_bpffs = false;
+  bool make_cgroup = false;  // if it is not there
+  // Who may open the pins besides root.
+  std::optional<Owner> owner{};
   Sizes sizes{};  // of maps made now; those that are pinned keep theirs
   hf_settings settings = {.layout = HF_LAYOUT,
                           .refusals_to_eject = 5,

@@ -116,6 +116,30 @@ std::optional<uint16_t> Model::id_of(const Vip& vip) const {
   return found->second.id;
 }
 
+std::map<uint32_t, KnownBackend> Model::backends() const {
+  std::map<uint32_t, KnownBackend> found;
+  for (const auto& [vip, known] : known_) {
+    for (const auto& [zone, slots] : known.slots) {
+      for (const hf_slot& slot : slots) {
+        const Endpoint at{.address = slot.address, .port = swap_port(slot.port)};
+        found[slot.backend] = {.vip = vip, .at = at, .zone = zone};
+      }
+    }
+  }
+  return found;
+}
+
+size_t Model::service_count() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(known_, [](const auto& one) { return !one.second.retired; }));
+}
+
+bool Model::has_leftovers() const {
+  return service_count() != known_.size() || std::ranges::any_of(counters_, [this](const Key& key) {
+           return !vips_.contains(key.service);
+         });
+}
+
 void Model::want(const ServiceSpec& spec, Round& round) {
   auto found = known_.find(spec.vip);
   const bool is_new = found == known_.end();

@@ -71,6 +71,14 @@ struct Changes {
   std::vector<Key> forgotten{};    // counters that are removed
 };
 
+// Who has a backend's number.
+struct KnownBackend {
+  Vip vip{};
+  Endpoint at{};
+  uint8_t zone = 0;
+  bool operator==(const KnownBackend&) const = default;
+};
+
 class Model {
  public:
   Model(Sizes sizes, const Snapshot& present);
@@ -83,6 +91,11 @@ class Model {
   // Null if the id is nobody's.
   const Vip* vip_of(uint16_t service) const;
   std::optional<uint16_t> id_of(const Vip& vip) const;  // not of a retired one
+  // Backends that connections may be sent to, by their numbers.
+  std::map<uint32_t, KnownBackend> backends() const;
+  size_t service_count() const;  // without retired ones
+  // Something waits for its last connection to end: reconcile() has work though nothing changed.
+  bool has_leftovers() const;
 
  private:
   struct Known {

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/reason.h"
+#include "track/bpf_loader.h"
 
 namespace holdfast::track {
 namespace {
@@ -29,10 +30,23 @@ Status open_pin(const std::string& directory, std::string_view name, Descriptor&
                fmt::format("opening {}: {}", path, std::strerror(errno)));
 }
 
-uint32_t entries_of(const Descriptor& map) {
+bpf_map_info info_of(const Descriptor& map) {
   bpf_map_info info{};
   uint32_t length = sizeof(info);
-  return bpf_obj_get_info_by_fd(map.get(), &info, &length) == 0 ? info.max_entries : 0;
+  if (bpf_obj_get_info_by_fd(map.get(), &info, &length) != 0) return {};
+  return info;
+}
+
+uint32_t entries_of(const Descriptor& map) {
+  return info_of(map).max_entries;
+}
+
+// Of the cgroup that the link is attached to; 0: to none.
+uint64_t cgroup_of(const Descriptor& link) {
+  bpf_link_info info{};
+  uint32_t length = sizeof(info);
+  if (bpf_obj_get_info_by_fd(link.get(), &info, &length) != 0) return 0;
+  return info.cgroup.cgroup_id;
 }
 
 // Every key of a hash, then each value on its own: a key that goes meanwhile is left out.
@@ -57,7 +71,7 @@ Status for_each(int map, const F& each) {
 
 Result<std::unique_ptr<Pins>> Pins::open(const std::string& directory) {
   libbpf_set_print([](libbpf_print_level, const char*, va_list) { return 0; });
-  std::unique_ptr<Pins> pins(new Pins());
+  std::unique_ptr<Pins> pins(new Pins(directory));
   for (const char* name : kMapNames) {
     TRY_OK(open_pin(directory, name, pins->maps_.emplace_back()));
   }
@@ -78,6 +92,31 @@ Result<std::unique_ptr<Pins>> Pins::open(const std::string& directory) {
       .counters = entries_of(pins->maps_[static_cast<size_t>(MapName::Counters)]),
   };
   return pins;
+}
+
+uint32_t Pins::maps_id() const {
+  return info_of(maps_[static_cast<size_t>(MapName::Counters)]).id;
+}
+
+Status Pins::still_there() const {
+  Descriptor counters;
+  TRY_OK(open_pin(directory_, kMapNames[static_cast<size_t>(MapName::Counters)], counters));
+  if (info_of(counters).id != maps_id()) {
+    return coded(absl::StatusCode::kAborted, "HF8108",
+                 fmt::format("the programs in {} were loaded anew", directory_));
+  }
+  return absl::OkStatus();
+}
+
+Status Pins::attached() const {
+  for (const char* name : kAttached) {
+    Descriptor link;
+    const Status opened = open_pin(directory_, fmt::format("link_{}", name), link);
+    if (opened.ok() && cgroup_of(link) != 0) continue;
+    return coded(absl::StatusCode::kFailedPrecondition, "HF8110",
+                 fmt::format("{} of {} is attached to no cgroup", name, directory_));
+  }
+  return absl::OkStatus();
 }
 
 Result<Snapshot> Pins::read() const {

@@ -23,6 +23,12 @@ class Pins {
   Pins& operator=(const Pins&) = delete;
 
   Sizes sizes() const { return sizes_; }
+  // Of these maps; others that are pinned in their place have another.
+  uint32_t maps_id() const;
+  // Whether the folder still has what is open here. HF8108: somebody removed it, or loaded anew.
+  Status still_there() const;
+  // Whether every program is attached. HF8110: not all of them.
+  Status attached() const;
   Result<Snapshot> read() const;
   // In order; stops at the first that fails.
   Status apply(std::span<const MapWrite> writes) const;
@@ -47,9 +53,10 @@ class Pins {
   Result<hf_health> health(uint32_t backend) const;
 
  private:
-  Pins() = default;
+  explicit Pins(std::string directory) : directory_(std::move(directory)) {}
   int map(MapName name) const { return maps_[static_cast<size_t>(name)].get(); }
 
+  std::string directory_;
   std::vector<Descriptor> maps_;  // by MapName
   Descriptor settings_;
   Descriptor stats_;

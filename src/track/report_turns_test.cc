@@ -1,0 +1,82 @@
+#include "track/report_turns.h"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::track {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Time kStart{std::chrono::hours(1)};
+
+ReportTurns turns() {
+  return ReportTurns({.holder = "agent/edge-1", .zone = "a", .boot = 7});
+}
+
+route::LoadGrant grant(uint64_t number, uint64_t report = 0, Duration every = 1s) {
+  return {.number = number, .report = report, .ttl = 5s, .report_every = every};
+}
+
+TEST(ReportTurns, TheFirstIsDueAtOnceAndTheNextWhenTheDealerSays) {
+  ReportTurns reports = turns();
+  EXPECT_LE(reports.due(), kStart);
+
+  const route::LoadReport first = reports.begin({}, 0, kStart);
+  EXPECT_EQ(first.holder, "agent/edge-1");
+  EXPECT_EQ(first.boot, 7u);
+  EXPECT_EQ(first.number, 1u);
+  EXPECT_EQ(reports.due(), Time::max()) << "one at a time";
+
+  EXPECT_EQ(reports.answered(grant(1, 1, 3s)), kStart) << "a lease counts from the question";
+  EXPECT_EQ(reports.due(), kStart + 3s);
+}
+
+TEST(ReportTurns, WhoRunsShortIsDueSooner) {
+  ReportTurns reports = turns();
+  reports.begin({}, 0, kStart);
+  reports.answered(grant(1));
+  reports.look({{.active = 7, .limit = 10, .leased = true}});
+  EXPECT_EQ(reports.due(), kStart + 1s);
+
+  reports.look({{.active = 9, .limit = 10, .leased = true}});
+
+  EXPECT_EQ(reports.due(), kStart + 100ms);
+}
+
+TEST(ReportTurns, WhatIsNotLeasedCannotRunShort) {
+  ReportTurns reports = turns();
+  reports.begin({}, 0, kStart);
+  reports.answered(grant(1));
+
+  reports.look({{.active = 9, .limit = 9}, {.active = 9, .limit = route::kNoLimit}});
+
+  EXPECT_EQ(reports.due(), kStart + 1s);
+}
+
+TEST(ReportTurns, WhoCannotBeReachedIsNotAskedMoreOften) {
+  ReportTurns reports = turns();
+  reports.begin({}, 0, kStart);
+  reports.look({{.active = 9, .limit = 9, .leased = true}});
+
+  reports.failed();
+
+  EXPECT_EQ(reports.due(), kStart + 1s);
+}
+
+TEST(ReportTurns, AnAnswerToAnotherReportOrAnOldOneIsNone) {
+  ReportTurns reports = turns();
+  reports.begin({}, 0, kStart);
+  reports.failed();
+  EXPECT_FALSE(reports.answered(grant(1, 1)).has_value()) << "nobody waits for it";
+
+  reports.begin({}, 0, kStart + 1s);
+  EXPECT_FALSE(reports.answered(grant(1, 1)).has_value()) << "of the report before";
+  EXPECT_EQ(reports.answered(grant(5, 2)), kStart + 1s);
+
+  reports.begin({}, 5, kStart + 2s);
+  EXPECT_FALSE(reports.answered(grant(5, 3)).has_value()) << "it is in force already";
+  EXPECT_EQ(reports.due(), kStart + 3s);
+}
+
+}  // namespace
+}  // namespace holdfast::track

@@ -1,0 +1,66 @@
+"""Clients of a virtual IP, for tests.
+
+  hold IP PORT COUNT      opens them, asks each who it is, prints the names, one a line, or "refused",
+                          then "held"; each line of stdin asks all again and prints the names again
+  churn IP PORT SECONDS   opens and closes all the time, in several ways; prints how many connected
+"""
+import random
+import socket
+import struct
+import sys
+import time
+
+IP, PORT, AMOUNT = sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+
+
+def ask(peer):
+    peer.sendall(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+    answer = peer.recv(4096)
+    return answer.rsplit(b"\r\n", 1)[-1].decode() or "gone"
+
+
+def connect():
+    try:
+        return socket.create_connection((IP, PORT), timeout=5)
+    except ConnectionRefusedError:
+        return None
+
+
+def hold():
+    held = []
+    for _ in range(int(AMOUNT)):
+        peer = connect()
+        print(ask(peer) if peer else "refused")
+        if peer:
+            held.append(peer)
+    print("held", flush=True)
+    for _ in sys.stdin:
+        for peer in held:
+            print(ask(peer))
+        print("held", flush=True)
+
+
+def churn():
+    connected = 0
+    end = time.monotonic() + AMOUNT
+    held = []
+    while time.monotonic() < end:
+        peer = connect()
+        if not peer:
+            continue
+        connected += 1
+        way = random.randrange(4)
+        if way == 0:
+            held.append(peer)
+            if len(held) > 20:
+                held.pop(random.randrange(20)).close()
+            continue
+        if way == 1:
+            ask(peer)
+        if way == 2:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+    print(connected)
+
+
+hold() if sys.argv[1] == "hold" else churn()
