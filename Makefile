@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help setup build deb demo test bench bench-cache bench-controller bench-tunnel bench-agents
 .PHONY: bench-failover bench-probe bench-track pair-faults
-.PHONY: ledger crash-test sim-cache sim-tunnel soak model-pair fuzz tsan tsan-cache format clean
+.PHONY: ledger crash-test sim-cache sim-tunnel sim-route plot-route soak model-pair fuzz tsan tsan-cache format clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -82,6 +82,17 @@ sim-tunnel: setup ## SEEDS (default 10000) runs of the simulated fleet of agents
 	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
 	@tools/stage build cmake --build build/release --target tunnel_fleet_sim
 	@HF_SIM_SEEDS=$${SEEDS:-10000} build/release/bin/tunnel_fleet_sim
+
+sim-route: setup ## fill, then spill; then SEEDS (default 20000) runs of leases under faults
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/release --target route_sim
+	@HF_SIM_SEEDS=$${SEEDS:-20000} build/release/bin/route_sim
+
+plot-route: setup ## docs/routing.svg anew, from the simulation's own output
+	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING
+	@tools/stage build cmake --build build/release --target route_sim
+	@HF_SIM_CSV=build/routing.csv build/release/bin/route_sim --gtest_filter='*TheOwnZone*'
+	@tools/plot-route build/routing.csv docs/routing.svg
 
 soak: setup ## SEEDS (default 10000) runs of the simulated pair of controllers
 	@tools/stage configure cmake --preset release -Wno-dev --log-level=WARNING

@@ -197,6 +197,7 @@ TEST(Refusals, EachWarningHasACodeAndItsPlace) {
       {R"({"exec":{"command":["x"]}})", "HF7120: Pod \"a\": container \"web\", livenessProbe: "},
       {R"({"httpGet":{"port":"nope"}})", "HF7121: Pod \"a\": container \"web\", livenessProbe: "},
       {R"({"grpc":{"port":1},"tcpSocket":{"port":1}})", "HF7121: "},
+      {R"({"tcpSocket":{"port":1,"host":"[::1]"}})", "HF7121: "},
       {R"({"grpc":{"port":1,"color":2}})", "HF7123: "},
   };
   for (const auto& [probe, begin] : rows) {

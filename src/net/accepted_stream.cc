@@ -36,6 +36,7 @@ class AcceptedStream final : public HttpStream {
     const ssize_t count = ::recv(descriptor_, into.data(), into.size(), 0);
     if (count >= 0) return static_cast<size_t>(count);
     if (would_wait(errno)) return std::nullopt;
+    if (errno == ECONNRESET) return 0;  // it sends no more; words for it would only cost
     return failed(errno);
   }
 

@@ -75,7 +75,14 @@ std::string to_text(const asio::generic::stream_protocol::endpoint& endpoint) {
 
 std::string join_host_port(std::string_view host, std::string_view port) {
   const bool is_bare_v6 = host.contains(':') && !host.starts_with('[');
-  return is_bare_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+  std::string out;
+  out.reserve(host.size() + port.size() + 3);
+  if (is_bare_v6) {
+    out.append("[").append(host).append("]");
+  } else {
+    out.append(host);
+  }
+  return out.append(":").append(port);
 }
 
 std::string counted_address(const asio::ip::address& address) {

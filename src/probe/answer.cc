@@ -15,7 +15,7 @@ net::HttpResponse text(int status, std::string_view line) {
   net::HttpResponse response;
   response.status = status;
   response.content_type = "text/plain; charset=utf-8";
-  response.body = fmt::format("{}\n", line);
+  response.body.append(line).append("\n");
   return response;
 }
 
@@ -37,7 +37,7 @@ std::string status_text(const Outcome& outcome) {
     case CodeOf::Http:
       break;
   }
-  return fmt::format("{}", outcome.code);
+  return std::to_string(outcome.code);
 }
 
 }  // namespace

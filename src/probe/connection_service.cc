@@ -144,6 +144,13 @@ asio::awaitable<Status> Connection::open(const Way& way) {
   return unknown ? open_by_name(way) : connect(tcp::endpoint(address, way.port), way);
 }
 
+std::optional<Status> Connection::begin(const Way& way) {
+  boost::system::error_code unknown;
+  const auto address = asio::ip::make_address(way.host, unknown);
+  if (unknown) return std::nullopt;
+  return start(tcp::endpoint(address, way.port), way);
+}
+
 asio::awaitable<Status> Connection::open_by_name(Way way) {
   const std::string name = net::join_host_port(way.host, std::to_string(way.port));
   const Result<std::vector<Endpoint>> found = co_await net::look_up(name, time_left());

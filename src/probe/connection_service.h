@@ -36,6 +36,9 @@ class Connection final : public Expiring {
   };
   // Ends the connection there was.
   asio::awaitable<Status> open(const Way& way);
+  // The same at once, for who writes first: the connection may be on its way still, and that it
+  // failed is then said by what is written. Nothing if the host is a name: that takes a while.
+  std::optional<Status> begin(const Way& way);
   asio::awaitable<Status> secure(const UnverifiedTls& tls, const std::string& host);
   // All of it.
   asio::awaitable<Status> write(std::string_view bytes);

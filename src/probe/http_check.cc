@@ -82,7 +82,7 @@ HttpCheck::Next HttpCheck::on_failure(const Status& why) {
 
 Outcome judge_status(int status) {
   if (status >= 200 && status < 300) {
-    return {.healthy = true, .code = status, .reason = fmt::format("HTTP {}", status)};
+    return {.healthy = true, .code = status, .reason = "HTTP " + std::to_string(status)};
   }
   if (status >= 300 && status < 400) {
     return {.healthy = true,

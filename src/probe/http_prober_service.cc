@@ -1,6 +1,7 @@
 #include "probe/http_prober_service.h"
 
 #include <array>
+#include <optional>
 
 #include "probe/h2_service.h"
 #include "probe/http1_answer.h"
@@ -80,6 +81,12 @@ asio::awaitable<Status> open(Connection& connection, const Hop& hop, const Probe
                  : connection.open({hop.host, hop.port, ways.source});
 }
 
+// Most are asked in clear at an address, which needs no waiting.
+std::optional<Status> open_now(Connection& connection, const Hop& hop, const ProbeWays& ways) {
+  if (hop.tls) return std::nullopt;
+  return connection.begin({hop.host, hop.port, ways.source});
+}
+
 asio::awaitable<Next> ask(Connection& connection, HttpCheck& check, const HttpGet& http,
                           const ProbeWays& ways) {
   const Hop& hop = check.hop();
@@ -102,11 +109,12 @@ asio::awaitable<Outcome> probe_http(Connection& connection, const Probe& probe, 
   HttpCheck check(probe, http, ways.address);
   Next next = Next::Follow;
   while (next == Next::Follow) {
-    const Status opened = co_await open(connection, check.hop(), ways);
-    if (opened.ok()) {
+    std::optional<Status> opened = open_now(connection, check.hop(), ways);
+    if (!opened) opened = co_await open(connection, check.hop(), ways);
+    if (opened->ok()) {
       next = co_await ask(connection, check, http, ways);
     } else {
-      next = check.on_failure(opened);
+      next = check.on_failure(*opened);
     }
   }
   co_return check.outcome();

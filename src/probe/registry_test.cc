@@ -94,13 +94,14 @@ TEST(Registry, WhatCannotBeSentIsNotTaken) {
   std::get<HttpGet>(name.action).headers = {{"X A", "b"}};
   Probe host = http("/");
   host.host = "a b";
+  const Probe brackets = {.action = TcpSocket{}, .port = 1, .host = "[::1]"};  // fails at a kubelet
   const Probe text = {.action = Grpc{.service = "\xff"}, .port = 1};
   const Probe hook = {.action = TcpSocket{}, .port = 1, .hook = true};
   Probe both = http("/");
   std::get<HttpGet>(both.action).tls = true;
   std::get<HttpGet>(both.action).h2c = true;
 
-  for (const Probe& probe : {no_port, newline, header, name, host, text, hook, both}) {
+  for (const Probe& probe : {no_port, newline, header, name, host, brackets, text, hook, both}) {
     const Status refused = registry.add(probe).status();
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
     EXPECT_EQ(split_reason(refused).code, "HF7010") << refused;

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "route/shares.h"
-
 namespace holdfast::route {
 
 namespace {
 
 constexpr size_t kPastBoots = 4;
-// Of a pool that is tight holders report more often: what they do not need is wanted elsewhere.
-constexpr int kTightFactor = 4;
+// Where places are scarce holders report more often: what they do not need is wanted elsewhere. But
+// all together not more than 2,000 times a second.
+constexpr int kScarceFactor = 10;
+constexpr Duration kApartPerHolder = std::chrono::microseconds(500);
 
 }  // namespace
 
@@ -39,7 +39,7 @@ DealtPool& Dealer::pool_of(const PoolKey& key) {
 LoadGrant Dealer::on_report(const LoadReport& report, Time now) {
   if (now >= next_sweep_) on_tick(now);
   Holder* const holder = admit(report, now);
-  if (holder == nullptr) return {};
+  if (holder == nullptr) return {.report = report.number};
   hear(*holder, report, now);
   return grant(*holder, report, now);
 }
@@ -55,24 +55,25 @@ Dealer::Holder* Dealer::admit(const LoadReport& report, Time now) {
     holder.zone = report.zone;
     holder.boot = report.boot;
     holder.acknowledged_at = now;
-    ++holders_in_[holder.zone];
     return &holder;
   }
   Holder& holder = found->second;
-  if (is_old(holder, report)) return nullptr;
+  if (is_old(holder, report, now)) return nullptr;
   if (holder.boot != report.boot) {
-    holder.past_boots.push_back(holder.boot);
+    holder.past_boots.push_back({.boot = holder.boot, .until = now + options_.ttl});
     if (holder.past_boots.size() > kPastBoots) holder.past_boots.erase(holder.past_boots.begin());
     holder.boot = report.boot;
     holder.number = 0;
   }
-  if (holder.zone != report.zone) move(holder, report.zone);
+  holder.zone = report.zone;
   return &holder;
 }
 
-bool Dealer::is_old(const Holder& holder, const LoadReport& report) const {
+bool Dealer::is_old(const Holder& holder, const LoadReport& report, Time now) const {
   if (holder.boot == report.boot) return report.number <= holder.number;
-  return std::ranges::find(holder.past_boots, report.boot) != holder.past_boots.end();
+  return std::ranges::any_of(holder.past_boots, [&](const PastBoot& past) {
+    return past.boot == report.boot && now < past.until;
+  });
 }
 
 void Dealer::hear(Holder& holder, const LoadReport& report, Time now) {
@@ -91,19 +92,29 @@ void Dealer::hear(Holder& holder, const LoadReport& report, Time now) {
       ++refused_pools_;
       continue;
     }
-    pool_of(pool.pool).on_report({.holder = report.holder,
-                                  .is_local = pool.pool.zone == holder.zone,
-                                  .acknowledges = acknowledges,
-                                  .counts_anew = counts_anew},
-                                 pool, now);
+    const bool is_local = pool.pool.zone == holder.zone;
+    pool_of(pool.pool).on_report(
+        {.holder = report.holder,
+         .standing = {.is_local = is_local,
+                      .acknowledges = acknowledges,
+
+                      .may_come = is_local || may_spill({pool.pool.service, holder.zone}),
+                      .answered_in = report.answered_in},
+         .counts_anew = counts_anew},
+        pool, now);
     holder.pools.insert(pool.pool);
     gone.erase(pool.pool);
   }
   for (const PoolKey& key : gone) leave(report.holder, key);
 }
 
+// Whether a zone's holders may soon need places elsewhere: its own are scarce, or it has none.
+bool Dealer::may_spill(const PoolKey& own) const {
+  const auto found = pools_.find(own);
+  return found == pools_.end() || found->second.is_scarce();
+}
+
 LoadGrant Dealer::grant(Holder& holder, const LoadReport& report, Time now) {
-  const bool is_warming_up = now < began_ + options_.warm_up;
   LoadGrant grant{.number = ++holder.granted,
                   .report = report.number,
                   .ttl = options_.ttl,
@@ -111,24 +122,22 @@ LoadGrant Dealer::grant(Holder& holder, const LoadReport& report, Time now) {
   for (const PoolKey& key : holder.pools) {
     DealtPool& pool = pools_.find(key)->second;
     if (pool.capacity() == kNoLimit) continue;
-    const auto local = holders_in_.find(key.zone);
-    const Sharing sharing{.capacity = pool.capacity(),
-                          .holders = holders_.size(),
-                          .local = local == holders_in_.end() ? 0 : local->second};
-    // How many share is not known until all have reported.
-    const uint64_t fixed = is_warming_up ? 0 : fixed_share(sharing, key.zone == holder.zone);
-    grant.pools.push_back(pool.deal(report.holder, fixed, is_warming_up, now));
-    if (pool.is_tight()) grant.report_every = options_.report_every / kTightFactor;
+    if (now < began_ + options_.warm_up) {
+      // Who has what, and how many share, is not known until all have reported.
+      if (const auto kept = pool.keep(report.holder)) grant.pools.push_back(*kept);
+      continue;
+    }
+    grant.pools.push_back(pool.deal(report.holder, holders_.size(), now));
+    if (grant.pools.back().scarce) grant.report_every = often();
   }
   // A little more than the holder reckons: two clocks never run quite alike.
   holder.leased_until = now + options_.ttl + options_.ttl / 20;
   return grant;
 }
 
-void Dealer::move(Holder& holder, std::string_view zone) {
-  if (--holders_in_[holder.zone] == 0) holders_in_.erase(holder.zone);
-  holder.zone = zone;
-  ++holders_in_[holder.zone];
+Duration Dealer::often() const {
+  const Duration apart = kApartPerHolder * static_cast<int64_t>(holders_.size());
+  return std::min(options_.report_every, std::max(options_.report_every / kScarceFactor, apart));
 }
 
 void Dealer::leave(std::string_view name, const PoolKey& key) {
@@ -145,7 +154,6 @@ void Dealer::on_tick(Time now) {
     auto& [name, holder] = entry;
     if (now >= holder.heard_at + std::max(options_.forget_after, options_.ttl)) {
       for (const PoolKey& key : holder.pools) leave(name, key);
-      if (--holders_in_[holder.zone] == 0) holders_in_.erase(holder.zone);
       return true;
     }
     const bool has_run_out = now >= holder.leased_until;
@@ -169,12 +177,12 @@ std::vector<Dealer::PoolRow> Dealer::rows(Time now) const {
     for (const auto& [name, holding] : pool.holdings()) {
       const Holder& holder = holders_.find(name)->second;
       row.active += holding.report().active;
-      row.leased += holding.believed();
+      row.leased += holding.leased();
       row.holders.push_back({.holder = name,
                              .zone = holder.zone,
                              .heard_ago = now - holder.heard_at,
                              .report = holding.report(),
-                             .leased = holding.believed()});
+                             .leased = holding.leased()});
     }
     rows.push_back(std::move(row));
   }

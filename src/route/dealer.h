@@ -69,12 +69,18 @@ class Dealer {
   uint64_t refused_pools() const { return refused_pools_; }
 
  private:
+  // Of a life that is over; its late reports are refused for a while. Not for ever: whose report
+  // was late is only a guess.
+  struct PastBoot {
+    uint64_t boot = 0;
+    Time until{};
+  };
   struct Holder {
     std::string zone{};
     uint64_t boot = 0;
-    std::vector<uint64_t> past_boots{};  // a late report of a life that is over
-    uint64_t number = 0;                 // of its latest report
-    uint64_t granted = 0;                // the number of its latest grant
+    std::vector<PastBoot> past_boots{};
+    uint64_t number = 0;   // of its latest report
+    uint64_t granted = 0;  // the number of its latest grant
     Time heard_at{};
     Time acknowledged_at{};
     Time leased_until{};
@@ -82,20 +88,20 @@ class Dealer {
   };
 
   Holder* admit(const LoadReport& report, Time now);
-  bool is_old(const Holder& holder, const LoadReport& report) const;
+  bool is_old(const Holder& holder, const LoadReport& report, Time now) const;
   void hear(Holder& holder, const LoadReport& report, Time now);
   DealtPool& pool_of(const PoolKey& key);
   void leave(std::string_view name, const PoolKey& key);
   uint64_t capacity_of(const PoolKey& key) const;
+  bool may_spill(const PoolKey& own) const;
   LoadGrant grant(Holder& holder, const LoadReport& report, Time now);
-  void move(Holder& holder, std::string_view zone);
+  Duration often() const;
 
   DealerOptions options_;
   Time began_;
   std::map<std::string, Capacity, std::less<>> services_;
   std::map<PoolKey, DealtPool> pools_;
   std::map<std::string, Holder, std::less<>> holders_;
-  std::map<std::string, size_t, std::less<>> holders_in_;  // zones
   Time next_sweep_{};
   uint64_t refused_holders_ = 0;
   uint64_t refused_pools_ = 0;

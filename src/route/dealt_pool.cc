@@ -11,12 +11,15 @@ namespace holdfast::route {
 
 namespace {
 
-// For so long a lease stays although it is not used, if nobody else wants it.
+// For so long a lease stays although it is not used, while a quarter of the pool is free.
 constexpr Duration kDwell = std::chrono::seconds(3);
+constexpr uint64_t kPlenty = 4;
+// When less than a tenth is left beyond what all want, places are scarce.
+constexpr uint64_t kScarce = 10;
+// This part of a pool is not for other zones: its own holders are topped up from it.
+constexpr uint64_t kOwnPart = 20;
 // Levels are reckoned anew after so long: with many holders not for each of their reports.
 constexpr Duration kLevelsHold = std::chrono::milliseconds(10);
-// This part of a pool is not for other zones: its own comes back to it sooner.
-constexpr uint64_t kOwnPart = 20;
 
 uint64_t grown(uint64_t now, uint64_t before) {
   return now >= before ? now - before : now;
@@ -36,13 +39,12 @@ void DealtPool::change(Holding& holding, Change change) {
 void DealtPool::on_report(const Told& told, const PoolReport& report, Time now) {
   auto found = holdings_.find(told.holder);
   if (found == holdings_.end()) {
-    found = holdings_.emplace(std::string(told.holder), Holding(told.is_local)).first;
+    found = holdings_.emplace(std::string(told.holder), Holding()).first;
     if (told.counts_anew) count({}, report);
   } else {
     count(found->second.report(), report);
   }
-  change(found->second,
-         [&](Holding& holding) { holding.on_report(report, told.acknowledges, now); });
+  change(found->second, [&](Holding& holding) { holding.on_report(report, told.standing, now); });
 }
 
 void DealtPool::count(const PoolReport& before, const PoolReport& after) {
@@ -75,26 +77,31 @@ void DealtPool::remove(std::string_view holder) {
 }
 
 void DealtPool::refresh_levels(Time now) {
-  if (now < levels_.at + kLevelsHold && levels_.at != Time{}) return;
-  levels_.at = now;
-  uint64_t bound = 0;
-  std::array<std::vector<uint64_t>, 2> demands;
+  if (levels_.at && now < *levels_.at + kLevelsHold) return;
+  levels_ = {.at = now};
+  std::array<std::vector<uint64_t>, 2> demands;  // of other zones, of the own
   std::array<std::vector<uint64_t>, 2> comforts;
   for (const auto& [name, holding] : holdings_) {
-    bound += holding.bound();
+    levels_.bound += holding.bound();
+    levels_.weights += holding.weight();
     demands[holding.is_local()].push_back(holding.demand());
     comforts[holding.is_local()].push_back(holding.comfort());
   }
-  levels_.bound = bound;
-  uint64_t rest = capacity_ > bound ? capacity_ - bound : 0;
-  levels_.demand[1] = fill(demands[1], rest);
+  uint64_t rest = capacity_ > levels_.bound ? capacity_ - levels_.bound : 0;
+  // Less than one for each is for who asks first: to keep it back would serve nobody.
+  const auto fill_first = [&](const std::vector<uint64_t>& wishes) {
+    const uint64_t least = rest > 0 ? 1 : 0;
+    return std::max(fill(wishes, rest), least);
+  };
+  levels_.demand[1] = fill_first(demands[1]);
   const uint64_t own = std::min(rest, capacity_ / kOwnPart);
   rest -= own;
-  levels_.demand[0] = fill(demands[0], rest);
-  levels_.is_tight = levels_.demand[0] != kNoLimit || levels_.demand[1] != kNoLimit;
+  levels_.demand[0] = fill_first(demands[0]);
   rest += own;
+  levels_.is_scarce = rest < capacity_ / kScarce;
   levels_.comfort[1] = fill(comforts[1], rest);
-  rest -= std::min(rest, own);
+  // In case that other zones spill: only of plenty.
+  rest -= std::min(rest, capacity_ / kPlenty);
   levels_.comfort[0] = fill(comforts[0], rest);
 }
 
@@ -108,25 +115,45 @@ uint64_t DealtPool::target_of(Holding& holding, Time now) const {
                           std::min(holding.demand(), levels_.demand[holding.is_local()]) +
                           std::min(holding.comfort(), levels_.comfort[holding.is_local()]);
   const uint64_t has = holding.report().leased ? holding.report().limit : 0;
-  if (target >= has) holding.idle_since = now;
-  const bool stays = !levels_.is_tight && now < holding.idle_since + kDwell;
-  return stays ? std::max(target, has) : target;
+  if (target >= has) holding.needed_at = now;
+  const bool has_plenty = charged_ < capacity_ - capacity_ / kPlenty;
+  return has_plenty && now < holding.needed_at + kDwell ? std::max(target, has) : target;
 }
 
-PoolGrant DealtPool::deal(std::string_view holder, uint64_t fixed, bool keep, Time now) {
+// What it has, or what is left by all others.
+uint64_t DealtPool::most_for(const Holding& holding) const {
+  const uint64_t others = charged_ - holding.charge();
+  return std::max(holding.leased(), capacity_ > others ? capacity_ - others : 0);
+}
+
+uint64_t DealtPool::fixed_for(const Holding& holding, size_t holders) const {
+  const uint64_t share = fixed_share(
+      {.capacity = capacity_, .holders = holders, .weights = std::max(levels_.weights, 0.1)},
+      holding.weight());
+  // Others may still believe in what was a share of theirs.
+  const uint64_t others = fixed_ - holding.believed_fixed();
+  return std::min(share, std::max<uint64_t>(capacity_ > others ? capacity_ - others : 0, 1));
+}
+
+PoolGrant DealtPool::deal(std::string_view holder, size_t holders, Time now) {
   const auto found = holdings_.find(holder);
   HF_CHECK(found != holdings_.end() && capacity_ != kNoLimit, "a pool that is dealt");
   Holding& holding = found->second;
   refresh_levels(now);
-  const uint64_t charge = holding.charge();
-  const uint64_t free = capacity_ > charged_ ? capacity_ - charged_ : 0;
-  PoolGrant grant{.pool = key_, .limit = charge};
-  if (!keep) grant.limit = std::min(target_of(holding, now), charge + free);
-  if (fixed > 0) {
-    const uint64_t others = fixed_ - holding.believed_fixed();
-    const uint64_t left = capacity_ > others ? capacity_ - others : 0;
-    grant.fixed = std::clamp<uint64_t>(left, 1, fixed);
-  }
+  const PoolGrant grant{.pool = key_,
+                        .limit = std::min(target_of(holding, now), most_for(holding)),
+                        .fixed = fixed_for(holding, holders),
+                        .scarce = levels_.is_scarce};
+  change(holding, [&](Holding& changed) { changed.on_grant(grant); });
+  return grant;
+}
+
+std::optional<PoolGrant> DealtPool::keep(std::string_view holder) {
+  const auto found = holdings_.find(holder);
+  HF_CHECK(found != holdings_.end(), "a pool that the holder has");
+  Holding& holding = found->second;
+  if (!holding.report().leased) return std::nullopt;
+  const PoolGrant grant{.pool = key_, .limit = holding.leased()};
   change(holding, [&](Holding& changed) { changed.on_grant(grant); });
   return grant;
 }

@@ -6,8 +6,10 @@
 //            = reserve, for whoever runs short next
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,23 +27,24 @@ class DealtPool {
 
   struct Told {
     std::string_view holder;
-    bool is_local = false;
-    bool acknowledges = false;
-    bool counts_anew = true;  // its totals began at 0 when this dealer did not look
+    Holding::Standing standing{};
+    bool counts_anew = true;  // its totals began while this dealer looked
   };
   void on_report(const Told& told, const PoolReport& report, Time now);
   void doubt(std::string_view holder);
   void run_out(std::string_view holder);
   void remove(std::string_view holder);
 
-  // What the holder may have from now on. With `keep` what it has. Requires: a capacity, and
+  // What the holder may have from now on, of `holders` that there are. Requires: a capacity, and
   // that the holder has reported.
-  PoolGrant deal(std::string_view holder, uint64_t fixed, bool keep, Time now);
+  PoolGrant deal(std::string_view holder, size_t holders, Time now);
+  // The same while it is not known who else has what: it keeps its lease, if it has one.
+  std::optional<PoolGrant> keep(std::string_view holder);
 
   uint64_t capacity() const { return capacity_; }
   uint64_t charged() const { return charged_; }
-  // Connections come that cannot all have a place.
-  bool is_tight() const { return levels_.is_tight; }
+  // What is left is little, or nothing: what a holder does not need is wanted.
+  bool is_scarce() const { return levels_.is_scarce; }
   const PoolKey& key() const { return key_; }
   const std::map<std::string, Holding, std::less<>>& holdings() const { return holdings_; }
   // Counts of all holders since the dealer began: opened, closed, failed, turned_away.
@@ -50,11 +53,12 @@ class DealtPool {
  private:
   // How much of each kind of wish is filled.
   struct Levels {
-    uint64_t demand[2]{};  // of other zones, of the own
-    uint64_t comfort[2]{};
-    uint64_t bound = 0;  // what cannot be taken back now
-    bool is_tight = false;
-    Time at{};
+    std::optional<Time> at{};          // when they were reckoned
+    uint64_t bound = 0;                // what cannot be taken back now
+    std::array<uint64_t, 2> demand{};  // of other zones, of the own
+    std::array<uint64_t, 2> comfort{};
+    double weights = 0;
+    bool is_scarce = false;
   };
 
   template <typename Change>
@@ -62,6 +66,8 @@ class DealtPool {
   void count(const PoolReport& before, const PoolReport& after);
   void refresh_levels(Time now);
   uint64_t target_of(Holding& holding, Time now) const;
+  uint64_t most_for(const Holding& holding) const;
+  uint64_t fixed_for(const Holding& holding, size_t holders) const;
 
   PoolKey key_;
   uint64_t capacity_ = kNoLimit;

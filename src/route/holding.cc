@@ -7,14 +7,19 @@ namespace holdfast::route {
 
 namespace {
 
-// Over which the rate is smoothed, and for how long a lease should last: a report, its answer, and
-// the least time between two.
-constexpr double kSmoothSeconds = 1.0;
-constexpr double kLastSeconds = 0.25;
+// Over which the rate of connections and the use of places are smoothed.
+constexpr double kRateSeconds = 1.0;
+constexpr double kUseSeconds = 30.0;
+// For how long a lease should last at least; longer where answers take longer.
+constexpr double kLastSeconds = 0.1;
 // Connections come by chance: this many standard deviations more.
 constexpr double kSpread = 1.0;
 // A rate below is no demand: one connection a minute.
 constexpr double kNoRate = 1.0 / 60;
+// What a holder counts for whose places nobody has used yet.
+constexpr double kLocalWeight = 1.0;
+constexpr double kRemoteWeight = 0.25;
+// Places for connections that may come, though none do.
 constexpr uint64_t kComfort = 2;
 
 // Totals begin anew with another life of the holder.
@@ -24,18 +29,21 @@ uint64_t grown(uint64_t now, uint64_t before) {
 
 }  // namespace
 
-void Holding::on_report(const PoolReport& report, bool acknowledges, Time now) {
+void Holding::on_report(const PoolReport& report, const Standing& standing, Time now) {
   const double seconds = std::chrono::duration<double>(now - reported_at_).count();
   if (reported_at_ != Time{} && seconds > 0) {
     turned_away_ = grown(report.turned_away, report_.turned_away);
     const uint64_t came = grown(report.opened, report_.opened) + turned_away_;
-    const double weight = seconds / (seconds + kSmoothSeconds);
-    rate_ += weight * (static_cast<double>(came) / seconds - rate_);
+    rate_ += seconds / (seconds + kRateSeconds) * (static_cast<double>(came) / seconds - rate_);
+    use_ += seconds / (seconds + kUseSeconds) * (static_cast<double>(report.active) - use_);
+  } else {
+    use_ = static_cast<double>(report.active);
   }
   report_ = report;
   reported_at_ = now;
   has_run_out_ = false;
-  if (!acknowledges) return;
+  standing_ = standing;
+  if (!standing.acknowledges) return;
   is_doubtful_ = false;
   pending_ = 0;
   if (pending_fixed_ != 0) fixed_ = pending_fixed_;
@@ -51,6 +59,11 @@ void Holding::run_out() {
   has_run_out_ = true;
   is_doubtful_ = true;
   pending_ = 0;
+}
+
+uint64_t Holding::leased() const {
+  if (has_run_out_) return 0;
+  return std::max(report_.leased ? report_.limit : 0, pending_);
 }
 
 uint64_t Holding::believed() const {
@@ -71,9 +84,14 @@ uint64_t Holding::charge() const {
   return std::max(bound(), believed());
 }
 
+double Holding::weight() const {
+  return use_ + (standing_.is_local ? kLocalWeight : kRemoteWeight);
+}
+
 uint64_t Holding::demand() const {
   if (rate_ < kNoRate || has_run_out_) return 0;
-  const double mean = rate_ * kLastSeconds;
+  const double wait = std::chrono::duration<double>(standing_.answered_in).count();
+  const double mean = rate_ * std::max(kLastSeconds, 2 * wait);
   const double wanted = std::ceil(mean + kSpread * std::sqrt(mean)) + double(turned_away_);
   // Who retries in a hurry does not want more than twice what it has.
   const double most = static_cast<double>(std::max<uint64_t>(report_.active, 4));
@@ -81,7 +99,9 @@ uint64_t Holding::demand() const {
 }
 
 uint64_t Holding::comfort() const {
-  return has_run_out_ ? 0 : kComfort - std::min(demand(), kComfort);
+  if (has_run_out_) return 0;
+  const uint64_t comfort = standing_.may_come ? kComfort : 1;
+  return comfort - std::min(demand(), comfort);
 }
 
 }  // namespace holdfast::route

@@ -59,11 +59,12 @@ struct PoolReport {
 };
 
 struct LoadReport {
-  std::string holder{};  // "proxy/px-a1"
-  std::string zone{};    // its own
-  uint64_t boot = 0;     // random, of this life of the holder: totals begin anew with another
-  uint64_t number = 0;   // of this report, from 1
-  uint64_t grant = 0;    // the latest grant that it has put into force; 0: none
+  std::string holder{};    // "proxy/px-a1"
+  std::string zone{};      // its own
+  uint64_t boot = 0;       // random, of this life of the holder: totals begin anew with another
+  uint64_t number = 0;     // of this report, from 1
+  uint64_t grant = 0;      // the latest grant that it has put into force; 0: none
+  Duration answered_in{};  // how long answers take lately, those included that were lost
   std::vector<PoolReport> pools{};
 };
 
@@ -72,6 +73,8 @@ struct PoolGrant {
   uint64_t limit = 0;  // places
   // Once the lease has run out. 0: the dealer does not know yet; what was told before holds.
   uint64_t fixed = 0;
+  // Others want what this holder does not need: it gives that back with each report.
+  bool scarce = false;
   bool operator==(const PoolGrant&) const = default;
 };
 

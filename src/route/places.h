@@ -29,7 +29,7 @@ struct PlacesOptions {
   std::string zone{};
   uint64_t boot = 1;
   Duration report_every = std::chrono::seconds(1);
-  // Between two reports, when places run short; longer where holders are many.
+  // Between two reports, on average, when places run short; longer where holders are many.
   Duration report_at_soonest = std::chrono::milliseconds(100);
   // Pools that are remembered; services beyond are not limited nor counted, and a counter says so.
   size_t max_pools = 4096;
@@ -89,6 +89,7 @@ class Places {
     // Of the latest grant, if it was in it. `fixed` of the latest that told one.
     std::optional<uint64_t> lease{};
     std::optional<uint64_t> fixed{};
+    bool is_scarce = false;
     PoolReport counts{};
   };
   struct Service {
@@ -110,6 +111,8 @@ class Places {
   bool runs_short(const Pool& pool, Time now) const;
   PoolReport row_of(const Pool& pool, Time now) const;
   ZoneView view_of(const Service* service, const std::string& zone, Time now) const;
+  Duration apart() const;
+  void give_back_spare();
   void put_into_force(const LoadGrant& grant);
 
   PlacesOptions options_;
@@ -122,9 +125,12 @@ class Places {
   uint64_t number_ = 0;  // of the latest report
   uint64_t grant_ = 0;   // of the latest grant in force
   Time sent_at_{};
+  Time paced_{};             // when all reports so far had been due, had they been apart
   bool is_waiting_ = false;  // for the answer to a report
   bool is_short_ = true;     // something to say soon; at first: that it is there
   Duration report_every_;
+  Duration answered_in_{};
+  Time asked_at_{};  // the first report since the latest answer
   Duration ttl_{};
   Time leased_until_{};
 };

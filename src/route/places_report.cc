@@ -9,6 +9,8 @@ namespace {
 
 // However long a grant says: who told it may be gone.
 constexpr Duration kLongestTtl = std::chrono::minutes(10);
+// Who runs short reports at once so many times in a row, then as often as it may.
+constexpr int kAtOnce = 10;
 // What all holders together ask of the dealer when all of them run short: 2,000 reports a second.
 constexpr Duration kApartPerHolder = std::chrono::microseconds(500);
 
@@ -55,29 +57,49 @@ std::vector<PoolReport> Places::rows(Time now) const {
   return rows;
 }
 
+Duration Places::apart() const {
+  return std::max<Duration>(options_.report_at_soonest,
+                            kApartPerHolder * static_cast<int64_t>(holders_));
+}
+
 Time Places::report_due() const {
   if (is_waiting_) return Time::max();
   if (number_ == 0) return Time::min();
   if (!is_short_) return sent_at_ + report_every_;
-  const Duration apart = std::max<Duration>(options_.report_at_soonest, kApartPerHolder * holders_);
-  return sent_at_ + std::min(apart, report_every_);
+  return std::min(sent_at_ + report_every_, std::max(sent_at_, paced_ - kAtOnce * apart()));
 }
 
 LoadReport Places::report(Time now) {
   is_waiting_ = true;
   is_short_ = false;
   sent_at_ = now;
+  if (asked_at_ == Time{}) asked_at_ = now;
+  paced_ = std::max(paced_, now) + apart();
+  give_back_spare();
   return {.holder = options_.holder,
           .zone = options_.zone,
           .boot = options_.boot,
           .number = ++number_,
           .grant = grant_,
+          .answered_in = answered_in_,
           .pools = rows(now)};
+}
+
+// From here on this holder keeps to less, whatever becomes of the report: so what it says is true
+// when the dealer reads it, and can be given to another at once. One place stays for whoever comes
+// while the report is under way.
+void Places::give_back_spare() {
+  for (auto& [name, service] : services_) {
+    for (auto& [zone, pool] : service.zones) {
+      if (pool.lease && pool.is_scarce) pool.lease = std::min(*pool.lease, pool.counts.active + 1);
+    }
+  }
 }
 
 void Places::on_report_failed(Time) {
   is_waiting_ = false;
   is_short_ = false;  // who cannot be reached is not asked more often
+  report_every_ = std::max(report_every_, options_.report_every);
 }
 
 void Places::on_grant(const LoadGrant& grant, Time now) {
@@ -87,6 +109,9 @@ void Places::on_grant(const LoadGrant& grant, Time now) {
     return;
   }
   is_waiting_ = false;
+  // Falls slowly: one quick answer among slow ones is not what to count on.
+  answered_in_ = std::max(now - asked_at_, answered_in_ - answered_in_ / 8);
+  asked_at_ = {};
   put_into_force(grant);
 }
 
@@ -108,6 +133,7 @@ void Places::put_into_force(const LoadGrant& grant) {
       // What is taken away is of use to others once the dealer has heard that it is.
       if (pool.lease && found->second->limit < *pool.lease) is_short_ = true;
       pool.lease = found->second->limit;
+      pool.is_scarce = found->second->scarce;
       if (found->second->fixed > 0) pool.fixed = found->second->fixed;
     }
   }

@@ -22,28 +22,22 @@ uint64_t fill(std::span<const uint64_t> wishes, uint64_t& rest) {
     rest -= all;
     return kNoLimit;
   }
-  // The lowest level at which nothing is left.
-  uint64_t below = 0;
-  uint64_t enough = rest;
-  while (below < enough) {
-    const uint64_t middle = below + (enough - below) / 2;
-    if (filled(wishes, middle) >= rest) {
-      enough = middle;
-    } else {
-      below = middle + 1;
-    }
+  // The highest level for which there is enough.
+  uint64_t level = 0;
+  uint64_t above = rest + 1;
+  while (level + 1 < above) {
+    const uint64_t middle = level + (above - level) / 2;
+    (filled(wishes, middle) <= rest ? level : above) = middle;
   }
   rest = 0;
-  return enough;
+  return level;
 }
 
-uint64_t fixed_share(const Sharing& sharing, bool is_local) {
+uint64_t fixed_share(const Sharing& sharing, double weight) {
   if (sharing.capacity <= sharing.holders) return sharing.capacity == 0 ? 0 : 1;
   const uint64_t rest = sharing.capacity - sharing.holders;
-  const uint64_t weights = sharing.holders + sharing.local * (kLocalWeight - 1);
-  // Divided before it is multiplied: capacities may be large.
-  const uint64_t weight = is_local ? kLocalWeight : 1;
-  return 1 + rest / weights * weight + rest % weights * weight / weights;
+  const double part = std::clamp(weight / sharing.weights, 0.0, 1.0);
+  return 1 + std::min(rest, static_cast<uint64_t>(static_cast<double>(rest) * part));
 }
 
 }  // namespace holdfast::route

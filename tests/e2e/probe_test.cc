@@ -110,6 +110,16 @@ TEST(ProbeHandlerTest, TheRegistrysHeadersReachTheApplication) {
   EXPECT_THAT(app.heads()[0], HasSubstr("X-A: 1\r\n"));
 }
 
+TEST(ProbeHandlerTest, AProxyOfTheEnvironmentIsNotAsked) {
+  ProbeApp app;
+  const std::string nobody = fmt::format("=http://127.0.0.1:{}", free_ports(1)[0]);
+  const ProbeHandler handler(
+      {.environment = {"HOLDFAST_DATAPLANE_PROBES=" + list({http_probe(app.port(), "/h")}),
+                       "http_proxy" + nobody, "HTTP_PROXY" + nobody, "all_proxy" + nobody}});
+
+  EXPECT_EQ(handler.get(fmt::format("/{}/h", app.port())).status, 200);
+}
+
 TEST(ProbeHandlerTest, ATcpProbeIsAConnectionThatWasMadeOrNot) {
   ProbeApp app;
   const uint16_t closed = free_ports(1)[0];

@@ -61,6 +61,8 @@ http {
     location /moved { return 302 /ok; }
     location /away { return 302 SCHEME://localhost:PORT/no; }
     location /loop { return 302 /loop; }
+    location ~ ^/to/(https?)/([0-9]+)$ { return 302 $1://127.0.0.1:$2/ok; }
+    location ~ ^/to/(https?)/([0-9]+)/no$ { return 302 $1://127.0.0.1:$2/no; }
   }
 }
 )";
@@ -201,6 +203,39 @@ TEST(ForeignTls, ClearAndTlsDoNotUnderstandEachOther) {
   const Outcome outcome = probing.run(tls_probe(clear.port(), "/ok"));
   EXPECT_FALSE(outcome.healthy);
   EXPECT_THAT(outcome.reason, StartsWith("HF7004: TLS"));
+}
+
+TEST(ForeignTls, ARedirectMayLeadIntoTlsAndOutOfIt) {
+  ForeignApp tls = nginx("ssl http2");
+  ForeignApp clear = nginx("");
+  const std::string into = fmt::format("/to/https/{}", tls.port());
+  const std::string out = fmt::format("/to/http/{}", clear.port());
+  Probing probing;
+
+  EXPECT_EQ(probing.run(http_probe(clear.port(), into)).code, 200);
+  EXPECT_EQ(probing.run(http_probe(clear.port(), into + "/no")).code, 503);
+  EXPECT_EQ(probing.run(tls_probe(tls.port(), out)).code, 200);
+  EXPECT_EQ(probing.run(tls_probe(tls.port(), out + "/no")).code, 503);
+}
+
+// s_server with -www speaks HTTP/1 alone, so HTTP/2 would not be understood.
+TEST(ForeignTls, HttpIsSpokenAsTheApplicationPrefers) {
+  const auto choosing = [](const std::string& protocols) {
+    return ForeignApp({"openssl", "s_server", "-accept", "127.0.0.1:PORT", "-cert", "CERT", "-key",
+                       "KEY", "-www", "-alpn", protocols});
+  };
+  const ForeignApp prefers_http1 = choosing("http/1.1,h2");
+  const ForeignApp prefers_http2 = choosing("h2,http/1.1");
+  const ForeignApp knows_neither = choosing("spdy/3");
+  Probing probing;
+
+  EXPECT_EQ(probing.run(tls_probe(prefers_http1.port(), "/")).code, 200);
+  Probe misled = tls_probe(prefers_http2.port(), "/");
+  misled.timeout = 1s;
+  EXPECT_FALSE(probing.run(misled).healthy) << "it is asked in HTTP/2, as it wishes";
+  const Outcome neither = probing.run(tls_probe(knows_neither.port(), "/"));
+  EXPECT_FALSE(neither.healthy);
+  EXPECT_THAT(neither.reason, StartsWith("HF7004: TLS"));
 }
 
 TEST(ForeignGrpc, EveryStatusOfAHealthService) {

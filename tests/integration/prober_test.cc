@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "probing.h"
 #include "scripted_app.h"
@@ -35,12 +38,32 @@ class Blackhole {
     }
   }
   uint16_t port() { return acceptor_.local_endpoint().port(); }
+  // From now on it takes whoever comes, and answers the first who asks.
+  void open_up(std::string answer) {
+    for (asio::ip::tcp::socket& socket : fill_) socket.close();
+    taker_ = std::jthread([this, answer = std::move(answer)] { take(answer); });
+  }
 
  private:
+  void take(const std::string& answer) {
+    const timeval patience = {.tv_sec = 10, .tv_usec = 0};
+    ::setsockopt(acceptor_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    for (;;) {
+      const int peer = ::accept(acceptor_.native_handle(), nullptr, nullptr);
+      if (peer < 0) return;
+      char bytes[1024];
+      const bool asked = ::recv(peer, bytes, sizeof bytes, 0) > 0;
+      if (asked) ::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL);
+      ::close(peer);
+      if (asked) return;
+    }
+  }
+
   asio::io_context loop_;
   asio::ip::tcp::acceptor acceptor_;
   std::array<asio::ip::tcp::socket, 3> fill_{
       asio::ip::tcp::socket(loop_), asio::ip::tcp::socket(loop_), asio::ip::tcp::socket(loop_)};
+  std::jthread taker_;
 };
 
 size_t open_files() {
@@ -95,16 +118,36 @@ TEST(TcpProber, ARefusedPortFailsAtOnce) {
 TEST(TcpProber, APortThatSwallowsEverythingFailsAfterTheTimeout) {
   Blackhole hole;
   Probing probing;
-  std::chrono::milliseconds took{};
-  Probe probe = tcp_probe(hole.port());
-  probe.timeout = 1s;
+  for (Probe probe : {tcp_probe(hole.port()), http_probe(hole.port())}) {
+    std::chrono::milliseconds took{};
+    probe.timeout = 1s;
 
-  const Outcome outcome = probing.timed(probe, took);
+    const Outcome outcome = probing.timed(probe, took);
 
-  EXPECT_FALSE(outcome.healthy);
-  EXPECT_THAT(outcome.reason, StartsWith("HF7002"));
-  EXPECT_GE(took, 950ms);
-  EXPECT_LT(took, 2500ms);
+    EXPECT_FALSE(outcome.healthy);
+    EXPECT_THAT(outcome.reason, StartsWith("HF7002"));
+    EXPECT_GE(took, 950ms);
+    EXPECT_LT(took, 2500ms);
+  }
+}
+
+// The kernel tries again after a second.
+TEST(Prober, AConnectionThatComesLateIsStillAsked) {
+  Blackhole hole;
+  Probing probing;
+  Probe probe = http_probe(hole.port());
+  probe.timeout = 10s;
+  std::optional<Outcome> outcome;
+  asio::co_spawn(probing.driver().loop(), probing.prober().run(probe),
+                 [&](const std::exception_ptr&, Outcome got) { outcome = std::move(got); });
+  probing.driver().run_for(100ms);
+  ASSERT_FALSE(outcome) << outcome->reason;
+
+  hole.open_up(http_answer(204));
+
+  ASSERT_TRUE(probing.driver().until([&] { return outcome.has_value(); }));
+  EXPECT_TRUE(outcome->healthy) << outcome->reason;
+  EXPECT_EQ(outcome->code, 204);
 }
 
 TEST(Prober, NothingStaysOnTheLoopWhenAProbeIsOver) {
@@ -202,6 +245,13 @@ TEST(Prober, EveryConnectionComesFromTheSourceThatIsSet) {
   EXPECT_TRUE(probing.run(tcp_probe(app.port())).healthy);
   ASSERT_TRUE(eventually([&] { return app.connections() == 2; }, 5s));
   EXPECT_THAT(app.peers(), testing::ElementsAre("127.0.0.6", "127.0.0.6"));
+  // Of the other family, it is none; an address that this machine does not have is a failure.
+  ScriptedApp other({.bytes = http_answer(200)}, true);
+  Probe elsewhere = tcp_probe(other.port());
+  elsewhere.host = "::1";
+  EXPECT_TRUE(probing.run(elsewhere).healthy);
+  Probing foreign({.source = "192.0.2.1"});
+  EXPECT_THAT(foreign.run(tcp_probe(app.port())).reason, StartsWith("HF7001"));
 }
 
 }  // namespace

@@ -1,0 +1,120 @@
+#include "route/load_stats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace holdfast::route {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Time kStart{1h};
+
+Dealer::PoolRow row(std::string service, std::string zone, uint64_t opened, uint64_t closed = 0,
+                    uint64_t refused = 0) {
+  Dealer::PoolRow row{.pool = {std::move(service), std::move(zone)}, .active = opened - closed};
+  row.totals.opened = opened;
+  row.totals.closed = closed;
+  row.totals.failed.refused = refused;
+  return row;
+}
+
+LocalityLoad load(std::string zone, uint64_t active, uint64_t opened, uint64_t closed = 0,
+                  uint64_t failed = 0) {
+  return {std::move(zone), active, opened, closed, failed};
+}
+
+class LoadStatsTest : public testing::Test {
+ protected:
+  std::vector<ClusterLoad> report(const LoadStats::Rows& rows, Time now) {
+    std::vector<ClusterLoad> made = stats_.make(rows, now);
+    stats_.sent();
+    return made;
+  }
+  LoadStats stats_;
+};
+
+TEST_F(LoadStatsTest, NothingIsDueUntilAServerAsks) {
+  EXPECT_EQ(stats_.due(), std::nullopt);
+  stats_.on_asked({.all = true, .interval = 10s}, {}, kStart);
+
+  EXPECT_EQ(stats_.due(), kStart + 10s);
+  stats_.on_stream_ended();
+  EXPECT_EQ(stats_.due(), std::nullopt);
+}
+
+TEST_F(LoadStatsTest, IntervalsAreKeptWithinReason) {
+  stats_.on_asked({.all = true, .interval = 1ms}, {}, kStart);
+  EXPECT_EQ(stats_.due(), kStart + 1s);
+  stats_.on_asked({.all = true, .interval = 1000h}, {}, kStart);
+  EXPECT_EQ(stats_.due(), kStart + 1h);
+}
+
+TEST_F(LoadStatsTest, CountsAreThoseSinceTheReportBefore) {
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100, 90, 5)}, kStart);
+
+  EXPECT_THAT(report({row("web", "a", 130, 110, 6)}, kStart + 11s),
+              ElementsAre(ClusterLoad{"web", 11s, {load("a", 20, 30, 20, 1)}}));
+  EXPECT_EQ(stats_.due(), kStart + 21s);
+  EXPECT_THAT(report({row("web", "a", 130, 130, 6)}, kStart + 21s),
+              ElementsAre(ClusterLoad{"web", 10s, {load("a", 0, 0, 20)}}));
+}
+
+TEST_F(LoadStatsTest, WhatCouldNotBeSentIsToldWithTheNext) {
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
+  stats_.make({row("web", "a", 110)}, kStart + 10s);
+  stats_.on_stream_ended();
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 115)}, kStart + 15s);
+
+  EXPECT_THAT(report({row("web", "a", 120)}, kStart + 25s),
+              ElementsAre(ClusterLoad{"web", 25s, {load("a", 120, 20)}}));
+}
+
+TEST_F(LoadStatsTest, OnlyNamedServicesAreTold) {
+  stats_.on_asked({.services = {"db", "none"}, .interval = 10s},
+                  {row("db", "a", 1), row("web", "a", 5)}, kStart);
+
+  EXPECT_THAT(report({row("db", "a", 3), row("db", "b", 4), row("web", "a", 9)}, kStart + 10s),
+              ElementsAre(ClusterLoad{"db", 10s, {load("a", 3, 2), load("b", 4, 4)}}));
+}
+
+TEST_F(LoadStatsTest, AServiceThatIsNamedLaterIsToldFromThenOn) {
+  stats_.on_asked({.services = {"db"}, .interval = 10s}, {row("web", "a", 5)}, kStart);
+  stats_.on_asked({.services = {"db", "web"}, .interval = 10s}, {row("web", "a", 7)}, kStart + 5s);
+
+  EXPECT_THAT(report({row("web", "a", 9)}, kStart + 15s),
+              ElementsAre(ClusterLoad{"web", 10s, {load("a", 9, 2)}}));
+  stats_.on_asked({.services = {"db"}, .interval = 10s}, {}, kStart + 16s);
+  EXPECT_THAT(report({row("web", "a", 9)}, kStart + 30s), IsEmpty());
+}
+
+TEST_F(LoadStatsTest, WhatIsAskedWhileAReportIsUnderWayIsKept) {
+  stats_.on_asked({.services = {"db"}, .interval = 10s}, {row("db", "a", 5)}, kStart);
+  stats_.make({row("db", "a", 6), row("web", "a", 50)}, kStart + 10s);
+  stats_.on_asked({.services = {"web"}, .interval = 10s}, {row("web", "a", 50)}, kStart + 10s);
+  stats_.sent();
+
+  EXPECT_THAT(report({row("db", "a", 9), row("web", "a", 52)}, kStart + 20s),
+              ElementsAre(ClusterLoad{"web", 10s, {load("a", 52, 2)}}));
+}
+
+TEST_F(LoadStatsTest, AServiceThatAppearsIsToldWhole) {
+  stats_.on_asked({.all = true, .interval = 10s}, {}, kStart);
+  stats_.make({}, kStart + 10s);
+  stats_.sent();
+
+  EXPECT_EQ(report({row("web", "a", 3)}, kStart + 20s).front().localities,
+            std::vector{load("a", 3, 3)});
+}
+
+TEST_F(LoadStatsTest, CountsThatBeganAnewAreToldFromZero) {
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
+
+  EXPECT_EQ(report({row("web", "a", 4)}, kStart + 10s).front().localities,
+            std::vector{load("a", 4, 4)});
+}
+
+}  // namespace
+}  // namespace holdfast::route
