@@ -45,6 +45,7 @@ class AgentPart final : public NodePart {
   Status drain(const v1::DrainRequest& request) override;
   v1::DrainStatus drain_status() override;
   std::vector<ComponentReport> reports() const override;
+  std::optional<node::LoadSource> load_source() override { return tracking_.load_source(); }
   void update_metrics() override;
 
  private:

@@ -46,6 +46,7 @@ AgentTracking::AgentTracking(const PartWorld& world, const config::TrackingConfi
           .loop = world.loop, .clock = world.clock, .registry = world.registry},
       std::move(options));
   tracking_->on_change(world.changed);
+  tracking_->on_due(world.load_due);
 }
 
 void AgentTracking::use(const config::TrackingConfig& config) {
@@ -106,6 +107,16 @@ void AgentTracking::describe(v1::Agent& agent) const {
 void AgentTracking::add_report(std::vector<ComponentReport>& reports) const {
   if (!tracking_) return;
   reports.push_back({.component = "tracking", .status = tracking_->status(), .is_warning = true});
+}
+
+std::optional<node::LoadSource> AgentTracking::load_source() {
+  if (!tracking_) return std::nullopt;
+  track::TrackService& tracking = *tracking_;
+  return node::LoadSource{
+      .due = [&tracking] { return tracking.report_due(); },
+      .report = [&tracking] { return tracking.report(); },
+      .on_grant = [&tracking](const route::LoadGrant& grant) { tracking.on_grant(grant); },
+      .on_failed = [&tracking] { tracking.on_report_failed(); }};
 }
 
 }  // namespace holdfast::app

@@ -5,12 +5,14 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cache_reads.h"
 #include "app/node_part.h"
 #include "config/config.h"
+#include "node/load_report_service.h"
 #include "track/track_service.h"
 
 namespace holdfast::app {
@@ -29,6 +31,8 @@ class AgentTracking {
   // Adds to the agent's announcement; to its own reason only if it has no other.
   void describe(v1::Agent& agent) const;
   void add_report(std::vector<ComponentReport>& reports) const;
+  // What the kernel holds, for the controllers; outlived by it. None while it is off.
+  std::optional<node::LoadSource> load_source();
 
  private:
   void follow_zones(cache::View& view);

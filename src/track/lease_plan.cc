@@ -57,16 +57,46 @@ void Leases::adopt(const Snapshot& present) {
   }
 }
 
-void Leases::on_grant(const route::LoadGrant& grant, Time asked) {
-  if (grant.number <= grant_) return;
+bool Leases::on_grant(const route::LoadGrant& grant, Time asked) {
+  if (grant.number <= grant_) return false;
   grant_ = grant.number;
   ttl_ = std::clamp<Duration>(grant.ttl, Duration::zero(), kLongestTtl);
   ends_ = asked + ttl_;
-  leased_.clear();
+  const std::map<route::PoolKey, uint32_t> before = std::exchange(leased_, {});
+  scarce_.clear();
+  bool is_less = false;
   for (const route::PoolGrant& pool : grant.pools) {
-    leased_[pool.pool] = places(pool.limit);
+    const uint32_t lease = places(pool.limit);
+    const auto had = before.find(pool.pool);
+    is_less |= had != before.end() && lease < had->second;
+    leased_[pool.pool] = lease;
+    if (pool.scarce) scarce_.insert(pool.pool);
     if (pool.fixed > 0) fixed_[pool.pool] = places(pool.fixed);
   }
+  return is_less;
+}
+
+void Leases::give_back_spare(const Plan& plan, const Usage& usage) {
+  for (const auto& [key, pool] : pools_of(plan)) {
+    if (!pool.lease || !scarce_.contains(key)) continue;
+    uint32_t& lease = leased_.at(key);
+    lease = std::min(lease, places(taken(pool, usage) + 1));
+  }
+}
+
+bool Leases::runs_short(const Plan& plan, const Usage& usage, Time now) const {
+  if (!holds(now)) return false;
+  return std::ranges::any_of(pools_of(plan), [&](const auto& one) {
+    const auto& [key, pool] = one;
+    if (!pool.lease || *pool.lease >= places(capacity_of(plan, key))) return false;
+    return taken(pool, usage) + std::max<uint64_t>(*pool.lease / 5, 2) > *pool.lease;
+  });
+}
+
+uint64_t Leases::taken(const Pool& pool, const Usage& usage) {
+  uint64_t sum = 0;
+  for (const PortZone& port : pool.ports) sum += use_of(usage, port).places;
+  return sum;
 }
 
 std::optional<uint32_t> Leases::adopted(const Pool& pool) const {

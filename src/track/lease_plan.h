@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -44,7 +45,11 @@ class Leases {
   void adopt(const Snapshot& present);
   // `asked`: when the report was sent that it answers. A lease counts from there, so that it ends
   // here no later than where it was dealt. Nothing happens if it is older than the one in force.
-  void on_grant(const route::LoadGrant& grant, Time asked);
+  // True if less is leased than before: others can have it once the dealer hears of it.
+  bool on_grant(const route::LoadGrant& grant, Time asked);
+  // Before a report: what is scarce and not needed is given back, but for one place. The report is
+  // true only once the kernel was told.
+  void give_back_spare(const Plan& plan, const Usage& usage);
 
   // Fills in limits and ends of leases. True if they are not what they were at the last call.
   bool limit(Plan& plan, const Usage& usage, Time now);
@@ -53,6 +58,8 @@ class Leases {
   std::vector<route::PoolReport> reports(const Plan& plan, const Usage& usage, Time now) const;
   // How many connections found no place in the zone they wanted, since the kernel began to count.
   void on_turned_away(const Plan& plan, const Usage& usage, uint64_t total, Time now);
+  // Less than a fifth of some lease is left, or less than two places, and there may be more.
+  bool runs_short(const Plan& plan, const Usage& usage, Time now) const;
   uint64_t grant_in_force() const { return grant_; }
 
  private:
@@ -70,6 +77,7 @@ class Leases {
   std::map<route::PoolKey, Pool> pools_of(const Plan& plan) const;
   uint32_t fixed_of(const route::PoolKey& key, uint64_t capacity, const Pool& pool) const;
   std::optional<uint32_t> adopted(const Pool& pool) const;
+  static uint64_t taken(const Pool& pool, const Usage& usage);
   void split(const Pool& pool, const Usage& usage, std::map<PortZone, Limit>& limits) const;
   uint32_t limit_of(const Pool& pool, Time now) const;
   void put_in(PlannedPort& port, const std::map<PortZone, Limit>& limits, Time now) const;
@@ -79,7 +87,8 @@ class Leases {
   size_t holders_ = 1;
   uint64_t grant_ = 0;
   std::map<route::PoolKey, uint32_t> leased_;  // by the latest grant
-  std::map<route::PoolKey, uint32_t> fixed_;   // by the latest that told one
+  std::set<route::PoolKey> scarce_;
+  std::map<route::PoolKey, uint32_t> fixed_;  // by the latest that told one
   std::optional<Time> ends_;
   Duration ttl_{};
   std::map<PortZone, uint32_t> adopted_;  // fixed shares

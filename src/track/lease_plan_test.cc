@@ -151,6 +151,46 @@ TEST(Leases, NobodyIsGivenMoreThanThereIs) {
   EXPECT_EQ(limit_of(plan), (Limit{.leased = 10, .fixed = 10}));
 }
 
+TEST(Leases, WhatIsScarceIsGivenBackButForOnePlace) {
+  Leases leases;
+  Plan plan = plan_of({port(80, {{1, "a"}, {2, "b"}})}, {{"a", 10}, {"b", 10}});
+  route::PoolGrant scarce = pool("a", 8, 2);
+  scarce.scarce = true;
+  leases.on_grant(grant(1, {scarce, pool("b", 8, 2)}), kStart);
+  const Usage usage = {{{vip(80), 1}, {.places = 3}}, {{vip(80), 2}, {.places = 3}}};
+
+  leases.give_back_spare(plan, usage);
+  leases.limit(plan, usage, kStart);
+
+  EXPECT_EQ(limit_of(plan, 0, 1).leased, 4u);
+  EXPECT_EQ(limit_of(plan, 0, 2).leased, 8u) << "there is enough of it";
+  EXPECT_EQ(leases.reports(plan, usage, kStart)[0].limit, 4u) << "and it is said";
+}
+
+TEST(Leases, ASmallerLeaseIsToBeToldSoon) {
+  Leases leases;
+
+  EXPECT_FALSE(leases.on_grant(grant(1, {pool("a", 8, 2)}), kStart));
+  EXPECT_FALSE(leases.on_grant(grant(2, {pool("a", 9, 2)}), kStart));
+  EXPECT_TRUE(leases.on_grant(grant(3, {pool("a", 7, 2)}), kStart));
+}
+
+TEST(Leases, RunsShortWhenAFifthIsLeftUnlessThereIsNoMore) {
+  Leases leases;
+  const Plan plan = plan_of({port(80)}, {{"a", 20}});
+  const auto with = [&](uint32_t places) {
+    return leases.runs_short(plan, {{{vip(80), 1}, {.places = places}}}, kStart);
+  };
+  EXPECT_FALSE(with(20)) << "nothing is leased";
+
+  leases.on_grant(grant(1, {pool("a", 15, 2)}), kStart);
+  EXPECT_FALSE(with(12));
+  EXPECT_TRUE(with(13));
+
+  leases.on_grant(grant(2, {pool("a", 20, 2)}), kStart);
+  EXPECT_FALSE(with(20)) << "that is all there is";
+}
+
 TEST(Leases, TwoPortsOfAServiceShareItsLease) {
   Leases leases;
   Plan plan = plan_of({port(80), port(81)}, {{"a", 100}});

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "resource/endpoint_rules.h"
+#include "route/capacity.h"
 #include "route/zone_order.h"
 
 namespace holdfast::track {
@@ -42,16 +43,6 @@ WhenFull when_full(const v1::Service& service) {
   return keeps_to_it ? WhenFull::Reject : WhenFull::Overflow;
 }
 
-route::Capacity capacity_of(const v1::Service& service) {
-  route::Capacity capacity;
-  for (const auto& [zone, connections] : service.zone_capacity()) {
-    if (connections > 0) capacity.zones[zone] = connections;
-  }
-  if (service.when_full() == v1::WHEN_FULL_REJECT) capacity.when_full = route::WhenFull::Reject;
-  if (service.when_full() == v1::WHEN_FULL_QUEUE) capacity.when_full = route::WhenFull::Queue;
-  return capacity;
-}
-
 class Planner {
  public:
   explicit Planner(const Zones& zones) : zones_(zones) {}
@@ -65,7 +56,7 @@ class Planner {
       const Endpoint at{.address = *address, .port = static_cast<uint16_t>(port.port())};
       add_port(named, port, make_vip(at, protocol_of(port)));
     }
-    plan_.capacities[named.name] = capacity_of(service);
+    plan_.capacities[named.name] = route::capacity_of(service);
   }
 
   Plan finish() { return std::move(plan_); }

@@ -9,11 +9,6 @@ namespace {
 // However long a grant says.
 constexpr Duration kLongestPause = std::chrono::minutes(10);
 
-bool runs_short(const route::PoolReport& pool) {
-  if (!pool.leased || pool.limit == route::kNoLimit) return false;
-  return pool.active + std::max<uint64_t>(pool.limit / 5, 2) > pool.limit;
-}
-
 }  // namespace
 
 Time ReportTurns::due() const {
@@ -22,29 +17,30 @@ Time ReportTurns::due() const {
   return sent_ + (is_short_ ? std::min(options_.at_soonest, every_) : every_);
 }
 
-void ReportTurns::look(const std::vector<route::PoolReport>& pools) {
-  if (std::ranges::any_of(pools, runs_short)) is_short_ = true;
-}
-
 route::LoadReport ReportTurns::begin(std::vector<route::PoolReport> pools, uint64_t grant,
                                      Time now) {
   is_waiting_ = true;
   is_short_ = false;
   sent_ = now;
+  if (!asked_) asked_ = now;
   number_ += 1;
   return {.holder = options_.holder,
           .zone = options_.zone,
           .boot = options_.boot,
           .number = number_,
           .grant = grant,
+          .answered_in = answered_in_,
           .pools = std::move(pools)};
 }
 
-std::optional<Time> ReportTurns::answered(const route::LoadGrant& grant) {
+std::optional<Time> ReportTurns::answered(const route::LoadGrant& grant, Time now) {
   if (!is_waiting_ || (grant.report != 0 && grant.report != number_)) return std::nullopt;
   is_waiting_ = false;
   if (grant.number <= grant_) return std::nullopt;
   grant_ = grant.number;
+  // Falls slowly: one quick answer among slow ones is not what to count on.
+  answered_in_ = std::max(now - *asked_, answered_in_ - answered_in_ / 8);
+  asked_.reset();
   every_ = grant.report_every > Duration::zero() ? std::min(grant.report_every, kLongestPause)
                                                  : options_.every;
   return sent_;
@@ -53,6 +49,7 @@ std::optional<Time> ReportTurns::answered(const route::LoadGrant& grant) {
 void ReportTurns::failed() {
   is_waiting_ = false;
   is_short_ = false;  // who cannot be reached is not asked more often
+  every_ = std::max(every_, options_.every);
 }
 
 }  // namespace holdfast::track

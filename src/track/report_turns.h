@@ -28,12 +28,12 @@ class ReportTurns {
 
   // Never while a report waits for its answer.
   Time due() const;
-  // After each reading: whether less than a fifth of what is leased is left somewhere.
-  void look(const std::vector<route::PoolReport>& pools);
+  // There is something to say soon: places run short, or fewer are kept to than before.
+  void hurry() { is_short_ = true; }
   // `grant` is the latest in force.
   route::LoadReport begin(std::vector<route::PoolReport> pools, uint64_t grant, Time now);
   // When the report was sent that this answers; nothing if it answers none, or grants nothing.
-  std::optional<Time> answered(const route::LoadGrant& grant);
+  std::optional<Time> answered(const route::LoadGrant& grant, Time now);
   void failed();
 
  private:
@@ -42,6 +42,8 @@ class ReportTurns {
   uint64_t number_ = 0;
   uint64_t grant_ = 0;
   Time sent_{};
+  std::optional<Time> asked_;  // the first of those that were not answered
+  Duration answered_in_{};
   bool is_waiting_ = false;
   bool is_short_ = true;  // at first: that it is there
 };

@@ -27,36 +27,39 @@ TEST(ReportTurns, TheFirstIsDueAtOnceAndTheNextWhenTheDealerSays) {
   EXPECT_EQ(first.number, 1u);
   EXPECT_EQ(reports.due(), Time::max()) << "one at a time";
 
-  EXPECT_EQ(reports.answered(grant(1, 1, 3s)), kStart) << "a lease counts from the question";
+  EXPECT_EQ(reports.answered(grant(1, 1, 3s), kStart + 20ms), kStart)
+      << "a lease counts from the question";
   EXPECT_EQ(reports.due(), kStart + 3s);
 }
 
-TEST(ReportTurns, WhoRunsShortIsDueSooner) {
+TEST(ReportTurns, WhoIsInAHurryIsDueSooner) {
   ReportTurns reports = turns();
   reports.begin({}, 0, kStart);
-  reports.answered(grant(1));
-  reports.look({{.active = 7, .limit = 10, .leased = true}});
+  reports.answered(grant(1), kStart);
   EXPECT_EQ(reports.due(), kStart + 1s);
 
-  reports.look({{.active = 9, .limit = 10, .leased = true}});
+  reports.hurry();
 
   EXPECT_EQ(reports.due(), kStart + 100ms);
 }
 
-TEST(ReportTurns, WhatIsNotLeasedCannotRunShort) {
+TEST(ReportTurns, HowLongAnswersTakeFallsSlowly) {
   ReportTurns reports = turns();
   reports.begin({}, 0, kStart);
-  reports.answered(grant(1));
+  reports.failed();
+  reports.begin({}, 0, kStart + 1s);
+  reports.answered(grant(1), kStart + 1s + 600ms);
+  EXPECT_EQ(reports.begin({}, 1, kStart + 3s).answered_in, 1600ms) << "what was lost counts";
 
-  reports.look({{.active = 9, .limit = 9}, {.active = 9, .limit = route::kNoLimit}});
+  reports.answered(grant(2), kStart + 3s + 1ms);
 
-  EXPECT_EQ(reports.due(), kStart + 1s);
+  EXPECT_EQ(reports.begin({}, 2, kStart + 4s).answered_in, 1400ms);
 }
 
 TEST(ReportTurns, WhoCannotBeReachedIsNotAskedMoreOften) {
   ReportTurns reports = turns();
   reports.begin({}, 0, kStart);
-  reports.look({{.active = 9, .limit = 9, .leased = true}});
+  reports.hurry();
 
   reports.failed();
 
@@ -67,14 +70,14 @@ TEST(ReportTurns, AnAnswerToAnotherReportOrAnOldOneIsNone) {
   ReportTurns reports = turns();
   reports.begin({}, 0, kStart);
   reports.failed();
-  EXPECT_FALSE(reports.answered(grant(1, 1)).has_value()) << "nobody waits for it";
+  EXPECT_FALSE(reports.answered(grant(1, 1), kStart).has_value()) << "nobody waits for it";
 
   reports.begin({}, 0, kStart + 1s);
-  EXPECT_FALSE(reports.answered(grant(1, 1)).has_value()) << "of the report before";
-  EXPECT_EQ(reports.answered(grant(5, 2)), kStart + 1s);
+  EXPECT_FALSE(reports.answered(grant(1, 1), kStart).has_value()) << "of the report before";
+  EXPECT_EQ(reports.answered(grant(5, 2), kStart + 1s), kStart + 1s);
 
   reports.begin({}, 5, kStart + 2s);
-  EXPECT_FALSE(reports.answered(grant(5, 3)).has_value()) << "it is in force already";
+  EXPECT_FALSE(reports.answered(grant(5, 3), kStart + 2s).has_value()) << "it is in force already";
   EXPECT_EQ(reports.due(), kStart + 3s);
 }
 

@@ -17,6 +17,8 @@ namespace {
 
 // Lines of one audit, and of one second's ejections; the rest is counted in metrics.
 constexpr size_t kMostLines = 8;
+// Between two rounds, whatever is due.
+constexpr Duration kShortestRest = std::chrono::milliseconds(10);
 
 Status warning(std::string_view code, std::string_view what) {
   return coded(absl::StatusCode::kFailedPrecondition, code, what);
@@ -65,13 +67,18 @@ void TrackService::set_settings(const hf_settings& settings) {
 
 route::LoadReport TrackService::report() {
   const Time now = clock_.now();
+  is_prepared_ = false;
   return turns_.begin(leases_.reports(plan_, usage(), now), leases_.grant_in_force(), now);
 }
 
 void TrackService::on_grant(const route::LoadGrant& grant) {
-  const std::optional<Time> asked = turns_.answered(grant);
-  if (!asked) return;
-  leases_.on_grant(grant, *asked);
+  const std::optional<Time> asked = turns_.answered(grant, clock_.now());
+  if (asked && leases_.on_grant(grant, *asked)) turns_.hurry();
+  wake();
+}
+
+void TrackService::on_report_failed() {
+  turns_.failed();
   wake();
 }
 
@@ -94,12 +101,25 @@ asio::awaitable<void> TrackService::run() {
   while (!stopping_) {
     woken_ = false;
     const Status done = co_await round();
-    if (!done.ok()) model_.reset();
+    if (!done.ok()) {
+      model_.reset();
+      is_prepared_ = false;
+    }
     turn(done.ok() ? shortcomings() : done);
     if (woken_ || stopping_) continue;
-    timer_.expires_after(options_.times.read_every);
+    timer_.expires_after(rest());
     co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
+}
+
+// Until the next reading, or the next report.
+Duration TrackService::rest() const {
+  const Duration most = options_.times.read_every;
+  if (!model_ || is_prepared_ || plan_.ports.empty()) return most;
+  const Time due = turns_.due();
+  const Time now = clock_.now();
+  if (due >= now + most) return most;
+  return due <= now ? kShortestRest : std::max(due - now, kShortestRest);
 }
 
 asio::awaitable<Status> TrackService::round() {
@@ -107,14 +127,33 @@ asio::awaitable<Status> TrackService::round() {
   if (std::exchange(settings_are_old_, false)) {
     CO_TRY_OK(co_await kernel_.change_settings(options_.settings));
   }
+  CO_TRY_OK(co_await read());
+  CO_TRY_OK(co_await write());
+  if (!is_prepared_ && !plan_.ports.empty() && turns_.due() <= clock_.now()) {
+    CO_TRY_OK(co_await prepare_report());
+  }
+  if (!audited_ || clock_.now() - *audited_ >= options_.times.audit_every) {
+    CO_TRY_OK(co_await audit());
+  }
+  co_return absl::OkStatus();
+}
+
+asio::awaitable<Status> TrackService::read() {
   std::vector<uint32_t> backends;
   for (const auto& [id, backend] : model_->backends()) backends.push_back(id);
   CO_TRY(const Reading reading, co_await kernel_.read(std::move(backends)));
   take(reading);
+  co_return absl::OkStatus();
+}
+
+// What is given back is the dealer's once it hears of it, so the kernel keeps to it before; and
+// what came in between is read after.
+asio::awaitable<Status> TrackService::prepare_report() {
+  leases_.give_back_spare(plan_, usage());
   CO_TRY_OK(co_await write());
-  if (!audited_ || clock_.now() - *audited_ >= options_.times.audit_every) {
-    CO_TRY_OK(co_await audit());
-  }
+  CO_TRY_OK(co_await read());
+  is_prepared_ = true;
+  if (due_) due_();
   co_return absl::OkStatus();
 }
 
@@ -141,9 +180,7 @@ void TrackService::take(const Reading& reading) {
   note_ejected(reading.health);
   const Time now = clock_.now();
   leases_.on_turned_away(plan_, usage(), turned_away(reading.stats), now);
-  const Time was_due = turns_.due();
-  turns_.look(leases_.reports(plan_, usage(), now));
-  if (turns_.due() < was_due && due_) due_();
+  if (leases_.runs_short(plan_, usage(), now)) turns_.hurry();
 }
 
 void TrackService::replan() {

@@ -71,12 +71,13 @@ class TrackService {
   // What the kernel has stays as it is, and goes on.
   asio::awaitable<void> stop();
 
-  // This node as a holder of places, as route::Places: what it tells the controllers, and when.
-  Time report_due() const { return turns_.due(); }
+  // This node as a holder of places, as route::Places: what it tells the controllers, and when. A
+  // report is due once the kernel keeps to what it says.
+  Time report_due() const { return is_prepared_ ? turns_.due() : Time::max(); }
   route::LoadReport report();
   void on_grant(const route::LoadGrant& grant);
-  void on_report_failed() { turns_.failed(); }
-  // Called when a report is due sooner than it was.
+  void on_report_failed();
+  // Called when a report is due.
   void on_due(std::function<void()> due) { due_ = std::move(due); }
 
   // HF81nn: why connections are not counted, or not all; OK while they are.
@@ -89,6 +90,9 @@ class TrackService {
   asio::awaitable<Status> round();
   asio::awaitable<Status> open();
   asio::awaitable<Status> write();
+  asio::awaitable<Status> read();
+  asio::awaitable<Status> prepare_report();
+  Duration rest() const;
   asio::awaitable<Status> audit();
   void take(const Reading& reading);
   void note_ejected(const std::map<uint32_t, hf_health>& health);
@@ -122,6 +126,7 @@ class TrackService {
   TrackMetrics metrics_;
   std::optional<Time> audited_;
   Status status_;
+  bool is_prepared_ = false;
   bool stopping_ = false;
   bool woken_ = false;  // there is something to write
   asio::steady_timer timer_;

@@ -1,7 +1,7 @@
 """Clients of a virtual IP, for tests.
 
   hold IP PORT COUNT      opens them, asks each who it is, prints the names, one a line, or "refused",
-                          then "held"; each line of stdin asks all again and prints the names again
+       [PAUSE]            then "held"; each line of stdin asks all again and prints the names again
   churn IP PORT SECONDS   opens and closes all the time, in several ways; prints how many connected
 """
 import random
@@ -11,6 +11,7 @@ import sys
 import time
 
 IP, PORT, AMOUNT = sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+PAUSE = float(sys.argv[5]) if len(sys.argv) > 5 else 0
 
 
 def ask(peer):
@@ -33,6 +34,7 @@ def hold():
         print(ask(peer) if peer else "refused")
         if peer:
             held.append(peer)
+        time.sleep(PAUSE)
     print("held", flush=True)
     for _ in sys.stdin:
         for peer in held:

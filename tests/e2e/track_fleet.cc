@@ -203,16 +203,17 @@ bool TrackFleet::comes_to(const std::string& zone, const std::string& wanted) co
   return eventually([&] { return counts(zone) == wanted; }, 10s);
 }
 
-Holder::Holder(const TrackFleet& fleet, int count) {
+Holder::Holder(const TrackFleet& fleet, int count, Duration between) {
   const std::string fifo = dir_.file("input");
   HF_CHECK(::mkfifo(fifo.c_str(), 0600) == 0, "a pipe");
   input_ = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);
-  process_ = std::make_unique<ChildProcess>(
-      ChildOptions{.arguments = fleet.inside({kPython, HF_SOURCE_DIR "/tests/e2e/track_client.py",
-                                              "hold", kWebIp, "80", std::to_string(count)}),
-                   .output_file = dir_.file("output"),
-                   .error_file = dir_.file("errors"),
-                   .input_file = fifo});
+  process_ = std::make_unique<ChildProcess>(ChildOptions{
+      .arguments = fleet.inside({kPython, HF_SOURCE_DIR "/tests/e2e/track_client.py", "hold",
+                                 kWebIp, "80", std::to_string(count),
+                                 std::to_string(std::chrono::duration<double>(between).count())}),
+      .output_file = dir_.file("output"),
+      .error_file = dir_.file("errors"),
+      .input_file = fifo});
   names_ = wait_for_names();
 }
 

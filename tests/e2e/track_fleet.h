@@ -84,7 +84,7 @@ class TrackFleet {
 // A client that holds connections; ask() has all of them ask their peer again.
 class Holder {
  public:
-  Holder(const TrackFleet& fleet, int count);
+  Holder(const TrackFleet& fleet, int count, Duration between = Duration::zero());
   ~Holder() { end(); }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;

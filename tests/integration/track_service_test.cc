@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "base/check.h"
 #include "resource/codec.h"
 #include "support/eventually.h"
 #include "track/track_service.h"
@@ -123,7 +124,7 @@ class TrackServiceTest : public testing::Test {
 
   SystemClock clock_;
   asio::io_context loop_{1};
-  metrics::Registry registry_;
+  metrics::Registry registry_{metrics::Options{}};
   std::unique_ptr<TrackWorld> world_;
   Socket near_;
   Socket far_;
