@@ -178,13 +178,15 @@ const Routes::Way* Routes::best_way(const Agent& agent, uint64_t turn) const {
   return nullptr;
 }
 
-std::vector<Routes::Ranked> Routes::rank(Service& service, size_t most) const {
+std::vector<Routes::Ranked> Routes::rank(Service& service, size_t most,
+                                         const std::string* only_zone) const {
   std::vector<Ranked> best;  // in order
   const uint64_t turn = service.turn++;
   const size_t count = service.entries.size();
   for (size_t i = 0; i < count; ++i) {
     const auto& [agent, matching] = service.entries[i];
-    const Way* way = matching ? best_way(*agent, turn) : nullptr;
+    const bool wanted = matching && (only_zone == nullptr || agent->facts.zone == *only_zone);
+    const Way* way = wanted ? best_way(*agent, turn) : nullptr;
     if (way == nullptr) continue;
     const int zone = agent->facts.zone == own_zone_ ? 0 : 2;
     const size_t distance = (i + count - turn % count) % count;
@@ -196,16 +198,20 @@ std::vector<Routes::Ranked> Routes::rank(Service& service, size_t most) const {
   return best;
 }
 
-std::vector<Choice> Routes::choose(std::string_view name, const Labels& selector, size_t most) {
-  std::vector<Choice> choices;
+// The service as it is selected; null if nobody exposes it.
+Routes::Service* Routes::select(std::string_view name, const Labels& selector) {
   const auto found = services_.find(std::string(name));
-  if (found == services_.end() || most == 0) return choices;
+  if (found == services_.end()) return nullptr;
   Service& service = *found->second;
   if (service.selector != selector) {
     service.selector = selector;
     for (auto& [agent, matching] : service.entries) matching = matches(selector, agent->facts);
   }
-  const std::vector<Ranked> best = rank(service, most);
+  return &service;
+}
+
+std::vector<Choice> Routes::list_best(const std::vector<Ranked>& best, size_t most) const {
+  std::vector<Choice> choices;
   const auto add = [&](const Agent& agent, const Way& way) {
     if (choices.size() == most) return;
     choices.push_back({.agent = agent.facts.name, .zone = agent.facts.zone, .via = way.via});
@@ -217,6 +223,31 @@ std::vector<Choice> Routes::choose(std::string_view name, const Labels& selector
     }
   }
   return choices;
+}
+
+std::vector<Choice> Routes::choose(std::string_view name, const Labels& selector, size_t most) {
+  Service* service = most == 0 ? nullptr : select(name, selector);
+  if (service == nullptr) return {};
+  return list_best(rank(*service, most, nullptr), most);
+}
+
+std::vector<Choice> Routes::choose_in(const std::string& zone, std::string_view name,
+                                      const Labels& selector, size_t most) {
+  Service* service = most == 0 ? nullptr : select(name, selector);
+  if (service == nullptr) return {};
+  return list_best(rank(*service, most, &zone), most);
+}
+
+std::vector<std::string> Routes::zones(std::string_view name, const Labels& selector) {
+  std::vector<std::string> found;
+  const Service* service = select(name, selector);
+  if (service == nullptr) return found;
+  for (const auto& [agent, matching] : service->entries) {
+    const std::string& zone = agent->facts.zone;
+    const bool reachable = matching && best_way(*agent, service->turn) != nullptr;
+    if (reachable && std::ranges::find(found, zone) == found.end()) found.push_back(zone);
+  }
+  return found;
 }
 
 void Routes::stream_opened(std::string_view agent) {

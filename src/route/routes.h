@@ -66,6 +66,11 @@ class Routes {
 
   // What to try, best first; empty: nobody carries it now.
   std::vector<Choice> choose(std::string_view service, const Labels& selector, size_t most);
+  // The same in one zone alone.
+  std::vector<Choice> choose_in(const std::string& zone, std::string_view service,
+                                const Labels& selector, size_t most);
+  // The zones that choose_in() would find somebody in, in no order.
+  std::vector<std::string> zones(std::string_view service, const Labels& selector);
 
   // Why choose() finds nobody though agents expose the service: "edge-1: HTTP 500; edge-2: timed
   // out; and 3 others"; empty if none that it selects does.
@@ -92,7 +97,9 @@ class Routes {
   void ways_changed(Agent& agent);
   bool is_usable(const Way& way) const;
   const Way* best_way(const Agent& agent, uint64_t turn) const;
-  std::vector<Ranked> rank(Service& service, size_t most) const;
+  Service* select(std::string_view name, const Labels& selector);
+  std::vector<Ranked> rank(Service& service, size_t most, const std::string* zone) const;
+  std::vector<Choice> list_best(const std::vector<Ranked>& best, size_t most) const;
 
   std::string own_zone_;
   std::unordered_map<std::string, std::unique_ptr<Agent>> agents_;

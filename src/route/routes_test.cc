@@ -61,6 +61,21 @@ TEST_F(RoutesTest, TheZoneCountsForMoreThanStreams) {
   EXPECT_THAT(choose(), ElementsAre("near", "far"));
 }
 
+TEST_F(RoutesTest, OneZoneAloneIsAskedForAndZonesAreThoseThatSomebodyIsIn) {
+  routes_.put(kOwn, agent("near", "a"));
+  routes_.put(kOwn, agent("far", "b"));
+  routes_.put("edge-2", agent("farther", "c"));
+  routes_.put(kOwn, agent("unselected", "d", {{"tier", "test"}}));
+
+  EXPECT_THAT(names(routes_.choose_in("b", "web", {}, 9)), ElementsAre("far"));
+  EXPECT_THAT(names(routes_.choose_in("e", "web", {}, 9)), IsEmpty());
+  EXPECT_THAT(routes_.zones("web", {}), UnorderedElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(routes_.zones("web", {{"tier", "test"}}), ElementsAre("d"));
+  routes_.set_usable("edge-2", false);
+  EXPECT_THAT(routes_.zones("web", {}), UnorderedElementsAre("a", "b", "d"));
+  EXPECT_THAT(routes_.zones("db", {}), IsEmpty());
+}
+
 TEST_F(RoutesTest, TheAgentWithFewestStreamsGoesFirst) {
   for (const char* name : {"one", "two", "three"}) routes_.put(kOwn, agent(name, "a"));
   routes_.stream_opened("one");

@@ -25,10 +25,10 @@ MAY_INCLUDE = {
     "inject": "base metrics net probe",
     "route": "base resource",
     "track": "base metrics route",
-    "node": "base metrics net rpc resource events cache health identity",
-    "api": "base metrics net rpc resource health identity store events cache ha",
+    "node": "base metrics net rpc resource events cache health identity route",
+    "api": "base metrics net rpc resource health identity store events cache ha route",
     "web": "base metrics net resource health identity events cache api",
-    "cli": "base net rpc resource identity config inject",
+    "cli": "base net rpc resource identity config inject route",
 }
 MAY_INCLUDE["app"] = " ".join(MAY_INCLUDE)
 # Files that reach further than their module: by how their path begins.
