@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +12,12 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "holdfast/v1/resource.pb.h"
+#include "route/load.h"
 #include "tunnel/admission.h"
 #include "tunnel/drain_plan.h"
 #include "tunnel/link_service.h"
 #include "tunnel/peer_table.h"
+#include "tunnel/place_line.h"
 #include "tunnel/tunnel_table.h"
 
 namespace holdfast::tunnel {
@@ -62,6 +66,9 @@ struct ProxyOptions {
   TunnelTableOptions tunnels{};
   PeerTableOptions peers{};
   DrainOptions drain{};
+  // Who finds every zone full and may wait: how long, and how many.
+  Duration place_patience = std::chrono::seconds(5);
+  PlaceLineOptions place_line{};
   LinkOptions link{};
 };
 
@@ -70,6 +77,13 @@ struct ProxyOptions {
 struct CachedProxy {
   std::string name{};
   v1::Proxy proxy{};
+};
+
+// What services there are, as far as how many connections they take goes.
+struct ProxyLoad {
+  std::map<std::string, route::Capacity, std::less<>> services{};
+  std::vector<std::string> zones{};  // as the zone map lists them
+  size_t holders = 1;                // that share the capacities, this proxy included
 };
 
 struct TunnelStatus {

@@ -13,8 +13,8 @@
 #include "base/reason.h"
 #include "net/http_address.h"
 #include "net/task_group.h"
-#include "net/within.h"
 #include "resource/proto_time.h"
+#include "tunnel/dial_service.h"
 #include "tunnel/drain_service.h"
 #include "tunnel/peer_service.h"
 #include "tunnel/proxy_metrics_service.h"
@@ -38,17 +38,10 @@ std::string advertised(const std::string& host, const std::string& bound) {
   return host.empty() ? bound : net::join_host_port(host, bound.substr(bound.rfind(':') + 1));
 }
 
-v1::OpenStream open_stream(const Wanted& wanted) {
-  v1::OpenStream open;
-  open.set_service(wanted.service);
-  open.set_port(wanted.port);
-  open.set_client(wanted.client);
-  open.set_user(wanted.user);
-  return open;
-}
-
-route::Labels selector_of(const v1::Service& service) {
-  return {service.agent_selector().begin(), service.agent_selector().end()};
+PlacesServiceOptions places_options(const ProxyOptions& options) {
+  return {.places = {.holder = "proxy/" + options.name, .zone = options.zone, .boot = options.boot},
+          .line = options.place_line,
+          .patience = options.place_patience};
 }
 
 }  // namespace
@@ -59,8 +52,10 @@ struct ProxyService::State {
                std::move(options)),
         asks(std::move(asks_of)),
         metrics(parts.registry),
+        places(parts.loop, parts.clock, places_options(shared.options)),
         tunnels(shared),
         peers(shared, [this](TunnelId id) { return tunnels.find(id); }),
+        dialling({.shared = shared, .places = places, .tunnels = tunnels, .peers = peers}),
         drain({.shared = shared, .tunnels = tunnels, .peers = peers},
               {.announce = asks.announce_draining, .close_ingress = asks.close_ingress}),
         turn(parts.loop),
@@ -69,30 +64,21 @@ struct ProxyService::State {
       turn.cancel();
       drain.wake();
     };
+    if (asks.load_due) places.on_due(asks.load_due);
   }
 
   asio::awaitable<void> run();
   void tick(Time now);
   void tell_when_ready(Time now);
   void advise_periodically(Time now);
-  // One way to an agent: by a tunnel of ours, or a peer.
-  struct Way {
-    route::Choice choice{};
-    std::optional<TunnelId> tunnel{};
-    bool operator==(const Way&) const = default;
-  };
-  std::optional<Way> next_way(const std::string& service, const route::Labels& selector,
-                              const std::vector<Way>& tried);
-  asio::awaitable<Status> try_one(const Way& way, v1::OpenStream open,
-                                  std::unique_ptr<StreamEnd>& end, Duration timeout);
-  asio::awaitable<Result<Reached>> try_all(route::Labels selector, const Wanted& wanted,
-                                           std::unique_ptr<StreamEnd>& end);
 
   ProxyShared shared;
   Asks asks;
   ProxyMetrics metrics;
+  PlacesService places;  // outlives every stream
   TunnelServer tunnels;
   PeerService peers;
+  DialService dialling;
   DrainService drain;
   bool stopping = false;
   Time started{};
@@ -159,6 +145,14 @@ void ProxyService::set_settings(const v1::NetworkingConfig& settings) {
   shared.periodic.set_interval(wanted, shared.table.tunnels(), shared.parts.clock.now());
 }
 
+void ProxyService::set_load(const ProxyLoad& load) {
+  state_->places.set_load(load);
+}
+
+PlacesService& ProxyService::places() {
+  return state_->places;
+}
+
 asio::awaitable<Result<Reached>> ProxyService::dial(const Wanted& wanted,
                                                     std::unique_ptr<StreamEnd>& end) {
   ProxyShared& shared = state_->shared;
@@ -174,75 +168,10 @@ asio::awaitable<Result<Reached>> ProxyService::dial(const Wanted& wanted,
                     fmt::format("there is no service {}", wanted.service));
   }
   shared.dialing += 1;
-  Result<Reached> reached = co_await state_->try_all(selector_of(*service), wanted, end);
+  Result<Reached> reached = co_await state_->dialling.dial(*service, wanted, end);
   shared.dialing -= 1;
   if (!reached.ok()) shared.counts.dials[std::string(split_reason(reached.status()).code)] += 1;
   co_return reached;
-}
-
-// Asked for anew before each try: an agent that moves is elsewhere by then.
-std::optional<ProxyService::State::Way> ProxyService::State::next_way(
-    const std::string& service, const route::Labels& selector, const std::vector<Way>& tried) {
-  const size_t most = shared.options.dial_candidates + tried.size();
-  for (route::Choice& choice : shared.routes.choose(service, selector, most)) {
-    Way way{.choice = std::move(choice)};
-    if (way.choice.via.empty()) way.tunnel = shared.table.select(way.choice.agent);
-    if (std::ranges::find(tried, way) == tried.end()) return way;
-  }
-  return std::nullopt;
-}
-
-asio::awaitable<Result<Reached>> ProxyService::State::try_all(route::Labels selector,
-                                                              const Wanted& wanted,
-                                                              std::unique_ptr<StreamEnd>& end) {
-  std::vector<Way> tried;
-  const Time deadline = shared.parts.clock.now() + shared.options.dial_timeout;
-  std::string refusals;
-  while (tried.size() < shared.options.dial_candidates) {
-    const Duration left = deadline - shared.parts.clock.now();
-    std::optional<Way> way = next_way(wanted.service, selector, tried);
-    if (left <= Duration::zero() || !way) break;
-    const route::Choice& choice = tried.emplace_back(*std::move(way)).choice;
-    const Status opened = co_await try_one(tried.back(), open_stream(wanted), end,
-                                           std::min(left, shared.options.open_timeout));
-    if (opened.ok()) {
-      shared.counts.dials[choice.via.empty() ? "own" : "peer"] += 1;
-      co_return Reached{.agent = choice.agent, .zone = choice.zone, .via = choice.via};
-    }
-    const bool unwanted = co_await net::is_cancelled();
-    if (unwanted) co_return absl::CancelledError("no longer wanted");
-    shared.counts.retried += 1;
-    refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", choice.agent,
-                            std::string(opened.message()));
-  }
-  if (tried.empty()) {
-    const std::string unhealthy = shared.routes.why_unhealthy(wanted.service, selector);
-    if (!unhealthy.empty()) {
-      co_return coded(
-          absl::StatusCode::kUnavailable, "HF2205",
-          fmt::format("{} is not healthy where it is carried ({})", wanted.service, unhealthy));
-    }
-    co_return coded(absl::StatusCode::kUnavailable, "HF2202",
-                    fmt::format("no agent carries {} now", wanted.service));
-  }
-  if (shared.parts.clock.now() >= deadline) {
-    co_return coded(absl::StatusCode::kDeadlineExceeded, "HF2204",
-                    fmt::format("no agent answered in time for {} ({})", wanted.service, refusals));
-  }
-  co_return coded(absl::StatusCode::kUnavailable, "HF2203",
-                  fmt::format("agents refused {} ({})", wanted.service, refusals));
-}
-
-asio::awaitable<Status> ProxyService::State::try_one(const Way& way, v1::OpenStream open,
-                                                     std::unique_ptr<StreamEnd>& end,
-                                                     Duration timeout) {
-  if (!way.choice.via.empty()) {
-    open.set_agent(way.choice.agent);
-    co_return co_await peers.open(way.choice.via, open, end, timeout);
-  }
-  HeldTunnel* tunnel = way.tunnel ? tunnels.find(*way.tunnel) : nullptr;
-  if (tunnel == nullptr) co_return absl::UnavailableError("its tunnel is gone");
-  co_return co_await tunnel->open(std::move(open), end, timeout);
 }
 
 // What happened goes out a moment later, with what happens in that moment.
@@ -269,6 +198,7 @@ void ProxyService::State::tick(Time now) {
   if (now >= shared.discovery.next_deadline()) shared.discovery.on_tick(now);
   tunnels.send_discovery(now);
   advise_periodically(now);
+  places.on_tick();
 }
 
 // A proxy that has just started knows only the agents that came to it; those of its peers are told
@@ -301,6 +231,7 @@ void ProxyService::drain_now() {
 asio::awaitable<void> ProxyService::stop() {
   state_->stopping = true;
   state_->turn.cancel();
+  state_->places.stop();
   co_await state_->drain.stop();
   // Who waits for a stream to be opened ends with its tunnel.
   state_->tunnels.for_each(

@@ -3,7 +3,7 @@
 //
 //   agents ──► TunnelServer ─► TunnelTable ─┐
 //                                           ├─► route ─► dial() ◄── ingress
-//   peers ◄──► PeerService ──► PeerTable ───┘
+//   peers ◄──► PeerService ──► PeerTable ───┘      └─ PlacesService: how many go to which zone
 //
 // It knows what `app` tells it: which proxies and services there are, and the settings.
 #pragma once
@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "holdfast/v1/resource.pb.h"
 #include "metrics/metrics.h"
+#include "tunnel/places_service.h"
 #include "tunnel/proxy_options.h"
 #include "tunnel/stream_dialer.h"
 
@@ -48,6 +49,8 @@ class ProxyService final : public StreamDialer {
     // To take no new clients: returns when those who were already at the door are in and were
     // dialled for. May be empty.
     std::function<asio::awaitable<void>()> close_ingress{};
+    // A load report is due sooner than it was (places().report_due()). May be empty.
+    std::function<void()> load_due{};
   };
   ProxyService(Parts parts, ProxyOptions options, Asks asks);
   // Requires: stop() has returned, or listen() was never called.
@@ -69,6 +72,7 @@ class ProxyService final : public StreamDialer {
   // All there are, this one included or not: as often as the cache changes.
   void set_proxies(const std::vector<CachedProxy>& proxies);
   void set_settings(const v1::NetworkingConfig& settings);
+  void set_load(const ProxyLoad& load);
 
   asio::awaitable<Result<Reached>> dial(const Wanted& wanted,
                                         std::unique_ptr<StreamEnd>& end) override;
@@ -81,6 +85,9 @@ class ProxyService final : public StreamDialer {
   void drain_now();
   // Ends everything at once, in bounded time.
   asio::awaitable<void> stop();
+
+  // What clients take, for reports to the controllers and for metrics.
+  PlacesService& places();
 
   bool draining() const;
   // Proxies that are heard from, as agents are told: names, this one included.

@@ -33,7 +33,7 @@ class StreamDialer {
   // Opens a stream to an agent that carries the service, trying the next one if one refuses. Takes
   // `end` only if it is OK. kNotFound HF2201: no such service; kUnavailable HF2202: nobody carries
   // it now; HF2205: those that do find it unhealthy, and nobody is sent there; HF2203: all that do
-  // refused; kDeadlineExceeded HF2204.
+  // refused; kDeadlineExceeded HF2204; kResourceExhausted HF2206 to HF2208: every zone is full.
   virtual asio::awaitable<Result<Reached>> dial(const Wanted& wanted,
                                                 std::unique_ptr<StreamEnd>& end) = 0;
 };

@@ -238,10 +238,7 @@ TunnelFleet::Member& TunnelFleet::add_proxy(const std::string& name, const std::
   ProxyService::Asks asks;
   asks.service = [this](const std::string& service) -> std::optional<v1::Service> {
     const auto found = services_.find(service);
-    if (found == services_.end()) return std::nullopt;
-    v1::Service body;
-    body.mutable_agent_selector()->insert(found->second.begin(), found->second.end());
-    return body;
+    return found == services_.end() ? std::nullopt : std::optional(found->second);
   };
   asks.announce_draining = [&member]() -> asio::awaitable<void> {
     member.announced_draining = true;
@@ -281,7 +278,9 @@ void TunnelFleet::introduce() {
 
 void TunnelFleet::add_service(const std::string& name,
                               const std::map<std::string, std::string>& selector) {
-  services_[name] = selector;
+  v1::Service& service = services_[name];
+  service.Clear();
+  service.mutable_agent_selector()->insert(selector.begin(), selector.end());
 }
 
 const ProxyIdentity& TunnelFleet::agent_identity(const std::string& agent,

@@ -135,6 +135,8 @@ class TunnelFleet {
   std::vector<CachedProxy> listed() const;
   void add_service(const std::string& name,
                    const std::map<std::string, std::string>& selector = {});
+  // What proxies find under this name from now on.
+  v1::Service& service(const std::string& name) { return services_[name]; }
 
   RawAgent& dial(const Member& proxy, const std::string& agent, const std::string& zone,
                  std::vector<std::string> services);
@@ -176,7 +178,7 @@ class TunnelFleet {
  private:
   asio::io_context loop_;
   LinkBuffers buffers_;
-  std::map<std::string, std::map<std::string, std::string>> services_;
+  std::map<std::string, v1::Service> services_;
   std::map<std::string, ProxyIdentity> identities_;
   std::map<std::string, Member> proxies_;
   std::map<std::string, v1::Proxy> entries_;
