@@ -7,9 +7,9 @@
 namespace holdfast::track {
 namespace {
 
-using Weighed = std::pair<uint64_t, Key>;
+using Weighed = std::pair<uint64_t, metrics::Labels>;
 
-// Heaviest first; of equals, the lower key.
+// Heaviest first; of equals, the lower labels.
 void sort_by_weight(std::vector<Weighed>& rows) {
   std::ranges::sort(rows, [](const Weighed& left, const Weighed& right) {
     return left.first != right.first ? left.first > right.first : left.second < right.second;
@@ -18,13 +18,14 @@ void sort_by_weight(std::vector<Weighed>& rows) {
 
 }  // namespace
 
-void SeriesChoice::update(const std::map<Key, TotalsRow>& rows) {
+void SeriesChoice::update(const Rows& rows) {
   std::vector<Weighed> in;
   std::vector<Weighed> out;
-  std::map<Key, uint64_t> opened;
+  std::map<metrics::Labels, uint64_t> opened;
   for (const auto& [key, row] : rows) {
     const auto before = opened_.find(key);
-    const uint64_t since = row.opened - (before == opened_.end() ? 0 : before->second);
+    const uint64_t known = before == opened_.end() ? 0 : before->second;
+    const uint64_t since = row.opened > known ? row.opened - known : 0;
     (shown_.contains(key) ? in : out).emplace_back(row.active + since, key);
     opened[key] = row.opened;
   }

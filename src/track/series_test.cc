@@ -5,11 +5,13 @@
 namespace holdfast::track {
 namespace {
 
-std::map<Key, TotalsRow> rows(const std::vector<uint32_t>& active) {
-  std::map<Key, TotalsRow> all;
-  for (uint16_t i = 0; i < active.size(); ++i) {
-    all[make_key(i, 1)] = {.active = active[i]};
-  }
+metrics::Labels row(size_t number) {
+  return {{"row", std::to_string(1000 + number)}};
+}
+
+SeriesChoice::Rows rows(const std::vector<uint32_t>& active) {
+  SeriesChoice::Rows all;
+  for (size_t i = 0; i < active.size(); ++i) all[row(i)] = {.active = active[i]};
   return all;
 }
 
@@ -31,8 +33,8 @@ TEST(SeriesChoice, BeyondThatTheBusiestAreShownAndTheRestIsCounted) {
 
   EXPECT_EQ(choice.shown().size(), 300U);
   EXPECT_EQ(choice.hidden(), 450U);
-  EXPECT_TRUE(choice.shown().contains(make_key(450, 1)));
-  EXPECT_FALSE(choice.shown().contains(make_key(449, 1)));
+  EXPECT_TRUE(choice.shown().contains(row(450)));
+  EXPECT_FALSE(choice.shown().contains(row(449)));
 }
 
 TEST(SeriesChoice, OneThatIsShownStaysUntilAnotherIsTwiceAsBusy) {
@@ -40,10 +42,10 @@ TEST(SeriesChoice, OneThatIsShownStaysUntilAnotherIsTwiceAsBusy) {
   choice.update(rows({10, 0}));
 
   choice.update(rows({10, 15}));
-  EXPECT_TRUE(choice.shown().contains(make_key(0, 1)));
+  EXPECT_TRUE(choice.shown().contains(row(0)));
 
   choice.update(rows({10, 100}));
-  EXPECT_TRUE(choice.shown().contains(make_key(1, 1)));
+  EXPECT_TRUE(choice.shown().contains(row(1)));
   EXPECT_EQ(choice.replaced_total(), 1U);
 }
 

@@ -1,11 +1,6 @@
-// Connection counts as metrics, with the seed's labels:
-//
-//   holdfast_opened_connections_total{src_zone,dst_zone,svc_ip,svc_port,svc_proto}
-//   holdfast_closed_connections_total{...}   holdfast_failed_connections_total{...,cause}
-//   holdfast_active_connections{...}         and what is beside the counts of connections
-//
-// Only the busiest rows are shown (series.h); how many are hidden is a metric too. Zones that are
-// not listed are not counted, so they have no rows.
+// What the kernel counts, as metrics: connections by service and zone (connection_metrics.h), what
+// audits found, and the kernel's own numbers. Zones that are not listed are not counted, so they
+// have no rows.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +10,7 @@
 
 #include "metrics/metrics.h"
 #include "track/audit.h"
-#include "track/series.h"
+#include "track/connection_metrics.h"
 #include "track/totals.h"
 
 namespace holdfast::track {
@@ -30,7 +25,7 @@ class TrackMetrics {
   };
 
   TrackMetrics(metrics::Registry& registry, size_t most_rows)
-      : registry_(registry), choice_(most_rows) {}
+      : registry_(registry), connections_(registry, most_rows) {}
 
   // After each reading of the counters.
   void show(const std::map<Key, TotalsRow>& rows, const Names& names);
@@ -40,22 +35,9 @@ class TrackMetrics {
   void show(const std::vector<Drift>& drifts);
 
  private:
-  struct Shown {
-    metrics::Labels labels;
-    TotalsRow told;
-  };
-
-  void hide_all_but(const std::map<Key, TotalsRow>& rows);
-  void show_row(const TotalsRow& row, Shown& shown);
-  void show_failures(const FailureTotals& now, Shown& shown);
-  void remove(const Shown& shown);
-  void count(const std::string& name, const std::string& help, uint64_t total, uint64_t& told);
-
   metrics::Registry& registry_;
-  SeriesChoice choice_;
-  std::map<Key, Shown> shown_;
+  ConnectionMetrics connections_;
   hf_stats told_{};
-  uint64_t replaced_told_ = 0;
 };
 
 }  // namespace holdfast::track
