@@ -7,6 +7,7 @@
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "holdfast/v1/api.grpc.pb.h"
 #include "holdfast/v1/identity.grpc.pb.h"
+#include "holdfast/v1/load.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
 #include "holdfast/v1/pair.grpc.pb.h"
 #include "rpc/epoch.h"
@@ -146,6 +147,26 @@ class PresenceFront final : public v1::Presence::CallbackService {
   NodeService& service_;
 };
 
+class LoadFront final : public v1::Load::CallbackService {
+ public:
+  LoadFront(CallRoom& room, LoadService& service) : room_(room), service_(service) {}
+
+  ServerUnaryReactor* Report(CallbackServerContext* context, const v1::LoadReport* request,
+                             v1::LoadGrant* response) override {
+    return room_.handler(service_, &LoadService::report, {.verb = "report", .call = Call::Report})(
+        context, request, response);
+  }
+  ServerUnaryReactor* GetLoad(CallbackServerContext* context, const v1::GetLoadRequest* request,
+                              v1::GetLoadResponse* response) override {
+    return room_.handler(service_, &LoadService::get_load, {.verb = "get-load"})(context, request,
+                                                                                 response);
+  }
+
+ private:
+  CallRoom& room_;
+  LoadService& service_;
+};
+
 class DiscoveryFront final : public v1::ServiceConfigDiscovery::CallbackService {
  public:
   DiscoveryFront(CallRoom& room, NodeService& service) : room_(room), service_(service) {}
@@ -277,6 +298,7 @@ std::vector<std::unique_ptr<grpc::Service>> make_fronts(CallRoom& room,
   fronts.push_back(std::make_unique<EventsFront>(room, services.watches));
   fronts.push_back(std::make_unique<IdentityFront>(room, services.identity));
   fronts.push_back(std::make_unique<PresenceFront>(room, services.nodes));
+  fronts.push_back(std::make_unique<LoadFront>(room, services.load));
   fronts.push_back(std::make_unique<DiscoveryFront>(room, services.nodes));
   fronts.push_back(std::make_unique<StatusFront>(room, services.nodes));
   fronts.push_back(std::make_unique<HealthFront>(room, services.health));
@@ -286,6 +308,7 @@ std::vector<std::unique_ptr<grpc::Service>> make_fronts(CallRoom& room,
       v1::Events::service_full_name(),
       v1::Identity::service_full_name(),
       v1::Presence::service_full_name(),
+      v1::Load::service_full_name(),
       v1::ServiceConfigDiscovery::service_full_name(),
       v1::Status::service_full_name(),
       v1::PairControl::service_full_name(),

@@ -12,6 +12,7 @@
 #include "api/grpc_call.h"
 #include "api/health_streams.h"
 #include "api/identity_service.h"
+#include "api/load_service.h"
 #include "api/node_service.h"
 #include "api/pair_control_service.h"
 #include "api/pair_fronts.h"
@@ -27,6 +28,7 @@ struct GrpcServices {
   WatchStreams& watches;
   IdentityService& identity;
   NodeService& nodes;
+  LoadService& load;
   HealthStreams& health;
   PairControlService& pair_control;
   DivergenceService& divergences;

@@ -128,6 +128,9 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
               .started = started_,
               .service_config = options_.service_config,
               .describe_pair = describe_pair()}),
+      load_forward_(
+          {.dealer = [this] { return tenure_.holder(); }, .tls = [this] { return own_tls(); }}),
+      load_(load_parts(), {.controller_name = options_.name}),
       registry_({.version = options_.version}),
       web_(loop_, {fan_out_, health_, registry_, clock_}, backend(),
            {.http = {.max_connections = options_.max_http_connections}}),
@@ -144,6 +147,7 @@ Status Controller::listen() {
   TRY(local_server_, api::GrpcServer::start(loop_, std::move(local), services()));
   TRY_OK(listen_http());
   follow_identity();
+  follow_load();
   if (pair_ != nullptr) {
     report_pair();
     tasks_.spawn(find_identity());
@@ -173,18 +177,6 @@ Status Controller::listen_http() {
   TRY(const std::string health, web_.listen({.address = options_.health_listen}));
   log::info("serving health and metrics", {{"address", health}});
   return absl::OkStatus();
-}
-
-void Controller::follow_identity() {
-  for (const Kind kind : {Kind::Role, Kind::User, Kind::CertAuthority}) {
-    follows_.emplace_back(
-        *store_, resource::kind_prefix(kind),
-        api::FollowHandlers{
-            .on_reset = [this, kind](std::vector<store::Item> items,
-                                     store::Revision) { authority_.on_reset(kind, items); },
-            .on_change = [this](const store::Change& change) { authority_.on_change(change); }});
-    tasks_.spawn(follows_.back().run());
-  }
 }
 
 // The first one opens the doors; gRPC reads the file again when it changes.
@@ -310,6 +302,7 @@ asio::awaitable<void> Controller::tick() {
     update_metrics();
     audit_->on_tick();
     authority_.on_tick();
+    load_.on_tick();
     web_.end_unlawful(gate_changes_.take());
     watches_.end_unlawful();
     health_streams_.end_unlawful(clock_.wall_now());

@@ -20,6 +20,8 @@
 #include "api/health_streams.h"
 #include "api/identity_service.h"
 #include "api/lawful.h"
+#include "api/load_forward_service.h"
+#include "api/load_service.h"
 #include "api/node_service.h"
 #include "api/pair_control_service.h"
 #include "api/presence_service.h"
@@ -76,6 +78,9 @@ class Controller {
   asio::awaitable<void> stop_serving();
   Status listen_with_tls();
   void follow_identity();
+  void follow_load();
+  api::LoadService::Parts load_parts();
+  Result<rpc::TlsOptions> own_tls() const;
   void on_certificate(const api::ServerCertificate& certificate);
   Status identity_status();
   void report_feed();
@@ -128,6 +133,8 @@ class Controller {
   api::TenureService tenure_;
   api::PresenceService presence_;
   api::NodeService nodes_;
+  api::LoadForwardService load_forward_;
+  api::LoadService load_;
   std::list<api::FollowService> follows_;
   Status identity_written_;
   Status expiry_failure_;

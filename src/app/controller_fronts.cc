@@ -62,12 +62,14 @@ web::Backend Controller::backend() {
           .who_am_i = allowed(identity_, &IdentityService::who_am_i, identity::Call::WhoAmI),
           .service_config =
               allowed(nodes_, &NodeService::get_service_config, identity::Call::ServiceConfig),
+          .load = bind(load_, &api::LoadService::get_load),
           .pair = pair_ == nullptr ? std::nullopt : std::optional(pair_->backend())};
 }
 
 void Controller::update_metrics() {
   MetricTotals metrics(registry_);
   set_status_metrics(metrics, nodes_.status());
+  set_load_metrics(metrics, load_);
   if (pair_ != nullptr) pair_->update_metrics(metrics);
   const auto add_calls = [&](const char* listener, const api::GrpcServer* server) {
     if (server == nullptr) return;
@@ -126,8 +128,8 @@ void Controller::update_metrics() {
 }
 
 api::GrpcServices Controller::services() {
-  api::GrpcServices services{gate_,  resources_,      watches_,      identity_,
-                             nodes_, health_streams_, pair_control_, divergences_};
+  api::GrpcServices services{gate_, resources_,      watches_,      identity_,   nodes_,
+                             load_, health_streams_, pair_control_, divergences_};
   if (pair_ != nullptr) services.pair.emplace(pair_->parts());
   services.own_name = options_.name;
   return services;

@@ -40,4 +40,18 @@ void set_status_metrics(MetricTotals& totals, const v1::GetStatusResponse& statu
   }
 }
 
+void set_load_metrics(MetricTotals& totals, const api::LoadService& load) {
+  const api::LoadStats& stats = load.stats();
+  const metrics::Description reports{"holdfast_load_received_total",
+                                     "Load reports of proxies and agents, by outcome."};
+  totals.count(reports, {{"outcome", "dealt"}}, stats.reports);
+  totals.count(reports, {{"outcome", "refused"}}, stats.refused);
+  totals.count(reports, {{"outcome", "over_rate"}}, stats.over_rate);
+  totals.count(reports, {{"outcome", "passed_on"}}, stats.passed_on);
+  totals.count(reports, {{"outcome", "not_passed_on"}}, stats.not_passed_on);
+  const route::Dealer* dealer = load.dealer();
+  totals.set({"holdfast_load_holders", "Proxies and agents that share capacities dealt here."}, {},
+             dealer == nullptr ? 0 : static_cast<double>(dealer->holder_count()));
+}
+
 }  // namespace holdfast::app

@@ -100,6 +100,9 @@ Node::Node(const asio::any_io_executor& loop, const Clock& clock, NodeAppOptions
                .socket_file = options.data_dir + "/node.sock",
                .listen = options.listen}),
       tasks_(loop) {
+  std::optional<node::LoadSource> load;
+  if (part_.ok() && *part_) load = (*part_)->load_source();
+  if (load) load_.emplace(loop, clock, node_.pick(), *std::move(load));
   cache_.on_wake([this](const std::vector<events::WatcherId>& ids) { fronts_.wake(ids); });
   cache_.on_change([this] {
     report();
@@ -127,7 +130,11 @@ PartWorld Node::world(const asio::any_io_executor& loop, const Clock& clock) {
           .published = cache_.published(),
           .held = node_.identity(),
           .changed = [this] { node_.content_changed(); },
-          .announce_within = [this](Duration timeout) { return node_.announce_within(timeout); }};
+          .announce_within = [this](Duration timeout) { return node_.announce_within(timeout); },
+          .load_due =
+              [this] {
+                if (load_) load_->wake();
+              }};
 }
 
 NodeReads Node::reads() {
@@ -177,6 +184,7 @@ asio::awaitable<void> Node::start() {
   if (!*part_) co_return;
   (*part_)->follow_cache();
   (*part_)->start();
+  if (load_) load_->start();
   tasks_.spawn(feed_part());
 }
 
@@ -184,6 +192,7 @@ asio::awaitable<void> Node::start() {
 // asks what has stopped; the goodbye after the cache's last words.
 asio::awaitable<void> Node::stop() {
   if (*part_) co_await (*part_)->stop();
+  if (load_) co_await load_->stop();
   if (*witness_) co_await (*witness_)->stop();
   co_await fronts_.stop();
   co_await cache_.stop();
@@ -291,6 +300,7 @@ asio::awaitable<void> Node::tick() {
     log_link();
     follow_settings();
     update_node_metrics(registry_, node_);
+    if (load_) update_load_metrics(registry_, load_->stats());
     if (part_.ok() && *part_) (*part_)->update_metrics();
     if (witness_.ok() && *witness_) {
       fronts_.report((*witness_)->report());

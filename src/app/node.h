@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "config/load.h"
 #include "metrics/metrics.h"
 #include "net/task_group.h"
+#include "node/load_report_service.h"
 #include "node/node_service.h"
 #include "node/upstream_service.h"
 
@@ -87,6 +89,7 @@ class Node {
   cache::View view_;
   Result<std::unique_ptr<NodePart>> part_;        // null: none
   Result<std::unique_ptr<WitnessPart>> witness_;  // null: none
+  std::optional<node::LoadReportService> load_;   // of a part that opens connections
   std::string part_certificate_;                  // that the part was told of
   std::string part_trust_;
   NodeFronts fronts_;

@@ -52,4 +52,12 @@ void update_node_metrics(metrics::Registry& registry, node::NodeService& node) {
               seconds(node.identity().validity.not_after.time_since_epoch()));
 }
 
+void update_load_metrics(metrics::Registry& registry, const node::LoadReportStats& stats) {
+  MetricTotals metrics(registry);
+  const metrics::Description reports{"holdfast_load_reports_total",
+                                     "Load reports to controllers, by outcome."};
+  metrics.count(reports, {{"outcome", "answered"}}, stats.answered);
+  metrics.count(reports, {{"outcome", "failed"}}, stats.failed);
+}
+
 }  // namespace holdfast::app

@@ -3,10 +3,14 @@
 #pragma once
 
 #include "metrics/metrics.h"
+#include "node/load_report_service.h"
 #include "node/node_service.h"
 
 namespace holdfast::app {
 
 void update_node_metrics(metrics::Registry& registry, node::NodeService& node);
+
+// Of load reports.
+void update_load_metrics(metrics::Registry& registry, const node::LoadReportStats& stats);
 
 }  // namespace holdfast::app

@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "holdfast/v1/node.pb.h"
 #include "metrics/metrics.h"
 #include "node/held_identity.h"
+#include "node/load_report_service.h"
 
 namespace holdfast::app {
 
@@ -32,6 +34,8 @@ struct PartWorld {
   std::function<void()> changed;
   // The same, and waits until a controller has taken it, or this long.
   std::function<asio::awaitable<bool>(Duration)> announce_within;
+  // What load_source() said is due sooner than it was.
+  std::function<void()> load_due;
 };
 
 // How a component is: OK, or why not. A warning is for operators, an error also for readiness.
@@ -69,6 +73,8 @@ class NodePart {
   // How that goes; who asks is given the time to ask again before the node ends.
   virtual v1::DrainStatus drain_status() = 0;
   virtual std::vector<ComponentReport> reports() const = 0;
+  // What it opens connections with, for the controllers; none: it opens none. Outlived by it.
+  virtual std::optional<node::LoadSource> load_source() { return std::nullopt; }
   virtual void update_metrics() = 0;
 };
 

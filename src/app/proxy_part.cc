@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "app/node_calls.h"
 #include "base/log.h"
@@ -174,6 +175,7 @@ ProxyPart::ProxyPart(const PartWorld& world, const ProxyPartOptions& options,
                 .lookups = lookups(),
                 .handler = [this](const ingress::PublicCall& call) { return answer(call); }},
                ingress_options(options.config)),
+      load_metrics_(world.registry, zone_),
       tasks_(world.loop) {
   identity_status_ = use_identity(world.held);
 }
@@ -191,6 +193,7 @@ tunnel::ProxyService::Asks ProxyPart::asks() {
   };
   asks.ready = [this] { ingress_.open(); };
   asks.close_ingress = [this] { return close_ingress(); };
+  asks.load_due = [this] { world_.load_due(); };
   return asks;
 }
 
@@ -261,12 +264,24 @@ Status ProxyPart::set_config(const config::Config& config) {
 }
 
 void ProxyPart::follow_cache() {
-  if (proxies_mark_.moved(view_.read<Kind::Proxy>())) {
-    proxy_.set_proxies(all_proxies<tunnel::CachedProxy>(view_));
-  }
+  const bool proxies_moved = proxies_mark_.moved(view_.read<Kind::Proxy>());
+  const bool services_moved = services_mark_.moved(view_.read<Kind::Service>());
+  const bool zones_moved = zones_mark_.moved(view_.read<Kind::ZoneMap>());
+  if (proxies_moved) proxy_.set_proxies(all_proxies<tunnel::CachedProxy>(view_));
+  const std::string own = node_.substr(node_.find('/') + 1);
+  const bool all_moved = services_moved || zones_moved;
+  // Every heartbeat moves the proxies.
+  const size_t holders = proxies_moved ? holders_in(view_, own) : load_.holders;
+  if (all_moved) load_ = proxy_load(view_, own);
+  if (all_moved || std::exchange(load_.holders, holders) != holders) proxy_.set_load(load_);
   if (settings_mark_.moved(view_.read<Kind::NetworkingConfig>())) {
     proxy_.set_settings(networking_config(view_));
   }
+}
+
+void ProxyPart::update_metrics() {
+  proxy_.update_metrics();
+  load_metrics_.show(proxy_.places(), listed_zones(view_));
 }
 
 void ProxyPart::describe(v1::Resource& entry) const {

@@ -11,6 +11,7 @@
 
 #include "app/cache_reads.h"
 #include "app/node_part.h"
+#include "app/proxy_load.h"
 #include "ingress/ingress_service.h"
 #include "ingress/listener_spec.h"
 #include "net/task_group.h"
@@ -45,7 +46,8 @@ class ProxyPart final : public NodePart {
   Status drain(const v1::DrainRequest& request) override;
   v1::DrainStatus drain_status() override;
   std::vector<ComponentReport> reports() const override;
-  void update_metrics() override { proxy_.update_metrics(); }
+  std::optional<node::LoadSource> load_source() override { return load_source_of(proxy_.places()); }
+  void update_metrics() override;
 
  private:
   ProxyPart(const PartWorld& world, const ProxyPartOptions& options,
@@ -70,6 +72,9 @@ class ProxyPart final : public NodePart {
   cache::View view_;
   CacheMark proxies_mark_;
   CacheMark settings_mark_;
+  CacheMark services_mark_;
+  CacheMark zones_mark_;
+  tunnel::ProxyLoad load_;
   tunnel::ProxyService::Addresses addresses_;
   std::string public_address_;
   Status identity_status_;
@@ -79,6 +84,7 @@ class ProxyPart final : public NodePart {
   tunnel::LinkBuffers buffers_;
   tunnel::ProxyService proxy_;
   ingress::IngressService ingress_;
+  ProxyLoadMetrics load_metrics_;
   net::TaskGroup tasks_;
 };
 

@@ -183,6 +183,16 @@ constexpr ReasonInfo kReasons[] = {
     {"HF2205", "the service is not healthy anywhere",
      "Agents carry it, and the checks of all of them find that it does not work.",
      "see why with `holdfast describe service NAME`; it comes back once a check succeeds"},
+    {"HF2206", "every zone is full",
+     "As many connections as the service's `zone_capacity` allows run in every zone that carries "
+     "it, and its `when_full` is reject.",
+     "wait, or raise the capacity; see who has what with `holdfast get load SERVICE`"},
+    {"HF2207", "every zone stayed full",
+     "The connection waited for a place, as the service's `when_full` says, and none became free.",
+     "try again, or raise the capacity; see who has what with `holdfast get load SERVICE`"},
+    {"HF2208", "too many wait for a place",
+     "Every zone is full, and as many connections wait as a proxy lets wait.",
+     "try again later, or raise the capacity; see `holdfast get load SERVICE`"},
     {"HF2301", "not served here",
      "The name in the TLS hello is none of the services that this listener serves, or there is "
      "none.",
@@ -225,6 +235,24 @@ constexpr ReasonInfo kReasons[] = {
     {"HF2316", "a port for everybody",
      "Whoever reaches the address would use services in your name.",
      "listen on 127.0.0.1 or [::1], or add --allow-remote if that is what you want"},
+    {"HF2401", "not a load report",
+     "What a proxy or an agent said of its connections cannot be so; the message says what.",
+     "update both sides to the same version; if they are, report it with the message"},
+    {"HF2402", "too many pools in a load report",
+     "One report speaks of more services and zones than a controller takes from one holder.",
+     "spread the services over more proxies"},
+    {"HF2403", "load is asked for too often",
+     "Reports or questions about load come faster from one caller than the limit.",
+     "ask less often; proxies and agents do so by themselves"},
+    {"HF2404", "nobody deals capacities now",
+     "One controller leases the capacities of services; it is not this one, and the one that does "
+     "cannot be asked. Proxies go on with their fixed shares.",
+     "nothing, if it passes; else see which controller has the tasks with `holdfast status`"},
+    {"HF2405", "too many who share capacities",
+     "More proxies and agents report load than a controller deals to.",
+     "nothing breaks: who is refused keeps to its fixed share; use fewer, or report it"},
+    {"HF2406", "a load report came too late", "A later report of the same holder was there first.",
+     "nothing: the next one counts"},
 };
 
 }  // namespace

@@ -85,13 +85,14 @@ bool names_kind(const v1::Rule& rule, Kind kind) {
 enum Callers : unsigned {
   kNone = 0,
   kController = 1 << 0,
-  kOtherNodes = 1 << 1,  // proxy, agent, witness
+  kCarriers = 1 << 1,  // proxy, agent
   kUser = 1 << 2,
   kAdmin = 1 << 3,  // besides what every user may
   kLocal = 1 << 4,
   kNobody = 1 << 5,
+  kWitness = 1 << 6,
 };
-constexpr unsigned kNodes = kController | kOtherNodes;
+constexpr unsigned kNodes = kController | kCarriers | kWitness;
 constexpr unsigned kPeople = kUser | kAdmin | kLocal;
 constexpr unsigned kAdmins = kAdmin | kLocal;
 constexpr unsigned kEverybody = kNodes | kPeople | kNobody;
@@ -122,6 +123,7 @@ constexpr std::array<CallRow, kCallCount> kCalls = {{
     {Call::GetPair, "GetPair", kNodes | kPeople},
     {Call::PairControl, "PairControl", kAdmins},
     {Call::Witness, "Witness", kController},
+    {Call::Report, "Report", kController | kCarriers | kLocal},
 }};
 
 const CallRow& row_of(Call call) {
@@ -140,8 +142,9 @@ unsigned caller_of(const Identity& identity) {
       return kController;
     case Role::Proxy:
     case Role::Agent:
+      return kCarriers;
     case Role::Witness:
-      return kOtherNodes;
+      return kWitness;
     case Role::User:
       return is_admin(identity) ? kUser | kAdmin : kUser;
     case Role::Local:

@@ -36,8 +36,9 @@ enum class Call {
   GetPair,
   PairControl,  // switching over, and promoting by force
   Witness,      // of whoever keeps the pair's record
+  Report,       // of one's own load; controllers pass on those of others
 };
-inline constexpr int kCallCount = 20;
+inline constexpr int kCallCount = 21;
 std::string_view to_string(Call call);
 
 using Labels = std::map<std::string, std::string>;

@@ -96,8 +96,10 @@ PlacesService::PlacesService(asio::any_io_executor loop, const Clock& clock,
 void PlacesService::set_load(const ProxyLoad& load) {
   listed_ = load.zones;
   places_.set_services(load.services, load.holders);
-  connections_.forget_unless(
-      [&](const std::string& service) { return load.services.contains(service); });
+  if (load.has_all) {
+    connections_.forget_unless(
+        [&](const std::string& service) { return load.services.contains(service); });
+  }
   wake_firsts();
 }
 

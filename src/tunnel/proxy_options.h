@@ -82,6 +82,7 @@ struct CachedProxy {
 // What services there are, as far as how many connections they take goes.
 struct ProxyLoad {
   std::map<std::string, route::Capacity, std::less<>> services{};
+  bool has_all = true;               // else `services` are those that are limited, and some others
   std::vector<std::string> zones{};  // as the zone map lists them
   size_t holders = 1;                // that share the capacities, this proxy included
 };

@@ -103,6 +103,8 @@ ApiHandler::Answer ApiHandler::dispatch(const Route& route, const net::HttpReque
       co_return co_await ask(backend_.who_am_i, request, std::move(caller));
     case Endpoint::ServiceConfig:
       co_return co_await ask(backend_.service_config, request, std::move(caller));
+    case Endpoint::Load:
+      co_return co_await load(request, std::move(caller));
     case Endpoint::Caches:
       co_return caches(request);
     case Endpoint::Tunnels:
@@ -175,6 +177,20 @@ ApiHandler::Answer ApiHandler::watch(const net::HttpRequest& request, api::Calle
                                     .still_allowed = [this, admitted = std::move(admitted)] {
                                       return backend_.still_allowed(admitted);
                                     }});
+}
+
+// With who has what: whoever wants less asks by gRPC.
+ApiHandler::Answer ApiHandler::load(const net::HttpRequest& request, api::Caller caller) {
+  CO_TRY_OK(no_query(request));
+  if (!backend_.load) {
+    co_return coded(absl::StatusCode::kNotFound, "HF6034",
+                    "a node has no load of others; ask a controller");
+  }
+  v1::GetLoadRequest asked;
+  asked.set_with_holders(true);
+  CO_TRY(const v1::GetLoadResponse response,
+         co_await backend_.load(std::move(caller), std::move(asked)));
+  co_return message_answer(response);
 }
 
 Result<net::HttpResponse> ApiHandler::caches(const net::HttpRequest& request) const {

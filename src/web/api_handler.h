@@ -31,6 +31,7 @@ class ApiHandler {
   Answer write(const Route& route, const net::HttpRequest& request, api::Caller caller);
   Answer remove(const Route& route, const net::HttpRequest& request, api::Caller caller);
   Answer watch(const net::HttpRequest& request, api::Caller caller);
+  Answer load(const net::HttpRequest& request, api::Caller caller);
   Result<net::HttpResponse> caches(const net::HttpRequest& request) const;
   Result<net::HttpResponse> ask_node(const net::HttpRequest& request) const;
   template <typename Response, typename Request>

@@ -16,6 +16,7 @@
 #include "events/watch_request.h"
 #include "holdfast/v1/api.pb.h"
 #include "holdfast/v1/identity.pb.h"
+#include "holdfast/v1/load.pb.h"
 #include "holdfast/v1/node.pb.h"
 #include "net/http_message.h"
 
@@ -74,6 +75,8 @@ struct Backend {
   Call<v1::GetStatusResponse, v1::GetStatusRequest> status;
   Call<v1::WhoAmIResponse, v1::WhoAmIRequest> who_am_i;
   Call<v1::GetServiceConfigResponse, v1::GetServiceConfigRequest> service_config;
+  // Empty of a node.
+  Call<v1::GetLoadResponse, v1::GetLoadRequest> load;
   // Of a controller that is one of a pair.
   std::optional<PairBackend> pair{};
   // Of a node only.

@@ -58,6 +58,7 @@ std::optional<Endpoint> call_named(string_view name) {
   if (name == "status") return Endpoint::Status;
   if (name == "whoami") return Endpoint::WhoAmI;
   if (name == "service-config") return Endpoint::ServiceConfig;
+  if (name == "load") return Endpoint::Load;
   if (name == "caches") return Endpoint::Caches;
   if (name == "tunnels") return Endpoint::Tunnels;
   return std::nullopt;
@@ -116,6 +117,8 @@ string_view verb_of(Endpoint endpoint) {
       return "whoami";
     case Endpoint::ServiceConfig:
       return "service-config";
+    case Endpoint::Load:
+      return "get-load";
     case Endpoint::Caches:
       return "caches";
     case Endpoint::Tunnels:

@@ -29,6 +29,7 @@ enum class Endpoint : uint8_t {
   Status,
   WhoAmI,
   ServiceConfig,
+  Load,
   Caches,
   Tunnels,
   Drain,

@@ -44,6 +44,7 @@ TEST(Route, CallsThatAreNotAboutAKind) {
   EXPECT_EQ(route_of("GET", {"v1", "status"}).endpoint, Endpoint::Status);
   EXPECT_EQ(route_of("GET", {"v1", "whoami"}).endpoint, Endpoint::WhoAmI);
   EXPECT_EQ(route_of("GET", {"v1", "service-config"}).endpoint, Endpoint::ServiceConfig);
+  EXPECT_EQ(route_of("GET", {"v1", "load"}).endpoint, Endpoint::Load);
   EXPECT_EQ(route_of("GET", {"v1", "caches"}).endpoint, Endpoint::Caches);
   EXPECT_EQ(route_of("GET", {"v1", "tunnels"}).endpoint, Endpoint::Tunnels);
   EXPECT_EQ(route_of("GET", {"v1", "drain"}).endpoint, Endpoint::Drain);

@@ -2,6 +2,7 @@
 
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "holdfast/v1/load.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
 #include "holdfast/v1/pair.grpc.pb.h"
 #include "resource/registry.h"
@@ -37,6 +38,7 @@ std::vector<EveryCall::Rpc> EveryCall::all() {
       {"Rotate", v1 + "Identity.Rotate", &EveryCall::rotate},
       {"Announce", v1 + "Presence.Announce", &EveryCall::announce},
       {"Goodbye", v1 + "Presence.Goodbye", &EveryCall::goodbye},
+      {"Report", v1 + "Load.Report", &EveryCall::report},
       {"GetPair", v1 + "PairControl.GetPair", &EveryCall::get_pair},
       {"PairControl", v1 + "PairControl.SwitchOver", &EveryCall::switch_over},
       {"PairControl", v1 + "PairControl.Promote", &EveryCall::promote},
@@ -166,6 +168,16 @@ grpc::Status EveryCall::goodbye(const ClusterCaller& who) {
   request.set_kind(who.role == Role::Local ? "agent" : who.column);
   request.set_name(who.name.empty() ? "x" : who.name);
   return ask(v1::Presence::NewStub(who.channel), &v1::Presence::Stub::Goodbye, request);
+}
+
+grpc::Status EveryCall::report(const ClusterCaller& who) {
+  v1::LoadReport request;
+  request.set_boot(1);
+  request.set_number(++reports_);
+  // Of nodes it does not count: they report for themselves.
+  request.set_holder("proxy/passed-on");
+  request.set_zone("z");
+  return ask(v1::Load::NewStub(who.channel), &v1::Load::Stub::Report, request);
 }
 
 grpc::Status EveryCall::get_pair(const ClusterCaller& who) {

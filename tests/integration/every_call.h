@@ -63,6 +63,7 @@ class EveryCall {
   grpc::Status rotate(const ClusterCaller& who);
   grpc::Status announce(const ClusterCaller& who);
   grpc::Status goodbye(const ClusterCaller& who);
+  grpc::Status report(const ClusterCaller& who);
   grpc::Status get_pair(const ClusterCaller& who);
   grpc::Status switch_over(const ClusterCaller& who);
   grpc::Status promote(const ClusterCaller& who);
@@ -71,6 +72,7 @@ class EveryCall {
   grpc::Status resolve_divergence(const ClusterCaller& who);
 
   const ClusterCallers& cluster_;
+  uint64_t reports_ = 0;
 };
 
 }  // namespace holdfast::test

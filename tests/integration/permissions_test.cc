@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "holdfast/v1/load.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
 #include "identity/permissions.h"
 #include "integration/cluster_callers.h"
@@ -248,8 +249,21 @@ TEST_F(PermissionsOverGrpc, EveryCellOfCallsIsWhatTheControllerDoes) {
   EXPECT_EQ(rows.size(), static_cast<size_t>(identity::kCallCount));
 }
 
+TEST_F(PermissionsOverGrpc, LoadIsShownToWhoeverMayListServices) {
+  add_web_team();
+  const PermissionTable table = table_under("Resources");
+  for (const auto& [column, who] : cluster_.all()) {
+    const std::string cell =
+        column == "web-team" ? web_team_on(Kind::Service) : table.at("service").at(column);
+    const grpc::Status status =
+        ask(v1::Load::NewStub(who.channel), &v1::Load::Stub::GetLoad, v1::GetLoadRequest());
+    expect_verdict(who, "GetLoad", cell.contains('l'), status);
+    if (cell.contains('l')) EXPECT_TRUE(status.ok()) << column << ": " << shown(status);
+  }
+}
+
 TEST_F(PermissionsOverGrpc, EveryMethodThatIsServedIsInOneOfTheseTests) {
-  std::set<std::string> tested = {"holdfast.v1.Events.Watch"};
+  std::set<std::string> tested = {"holdfast.v1.Events.Watch", "holdfast.v1.Load.GetLoad"};
   for (const char* method : {"Get", "List", "Create", "Update", "Upsert", "Delete"}) {
     tested.insert(std::string("holdfast.v1.Resources.") + method);
   }
