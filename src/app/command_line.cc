@@ -73,6 +73,7 @@ void build(CLI::App& app, CommandLine& line) {
   add_resource_verbs(app, line);
   add_identity_verbs(app, line);
   add_proxy_verbs(app, line);
+  add_route_verbs(app, line);
   add_install_verbs(app, line);
   add_pair_verbs(app, line);
   add_inject_verbs(app, line);

@@ -16,6 +16,7 @@
 #include "cli/identity_commands.h"
 #include "cli/inject.h"
 #include "cli/install.h"
+#include "cli/load.h"
 #include "cli/pair.h"
 #include "cli/proxy_drain.h"
 #include "cli/status_commands.h"
@@ -51,6 +52,7 @@ struct CommandLine {
   cli::PromoteOptions promote{};
   cli::DivergenceOptions divergence{};
   cli::InstallOptions install{};
+  cli::RouteOptions route{};
   std::string code{};            // for explain
   std::string version_server{};  // for version: whom to ask; empty: whom every verb asks
 
@@ -78,6 +80,7 @@ void add_resource_verbs(CLI::App& app, CommandLine& line);
 void add_identity_verbs(CLI::App& app, CommandLine& line);
 void add_status_verbs(CLI::App& app, CommandLine& line);
 void add_proxy_verbs(CLI::App& app, CommandLine& line);
+void add_route_verbs(CLI::App& app, CommandLine& line);
 void add_pair_verbs(CLI::App& app, CommandLine& line);
 void add_inject_verbs(CLI::App& app, CommandLine& line);
 void add_install_verbs(CLI::App& app, CommandLine& line);

@@ -28,19 +28,24 @@ Status parse_selector(CommandLine& line) {
 void add_get(CLI::App& app, CommandLine& line) {
   CLI::App* get = app.add_subcommand(
       "get",
-      "show resources, the tunnels of agents, and what nodes have in their caches\n"
+      "show resources, tunnels, load by service and zone, and what nodes have in their caches\n"
       "  holdfast get services\n  holdfast get service/web -o yaml\n"
       "  holdfast get agents\n  holdfast get tunnels edge-1\n"
       "  holdfast get tunnels --node /var/lib/holdfast\n"
       "  holdfast get caches agent/edge-1\n"
+      "  holdfast get load web -o wide\n  holdfast get zones\n"
       "Of nodes, STATE is online, degraded with the code of the reason (holdfast explain CODE; -o "
       "wide\n"
       "has the sentence), draining, late or offline; TUNNELS is how many an agent has of those it\n"
       "wants.\n"
       "Of caches, SOURCE is cache, stale, upstream, or offline if the node is gone and the row\n"
-      "is what it said last; AS OF is how long ago it said so.");
+      "is what it said last; AS OF is how long ago it said so.\n"
+      "Of load, LEASED is what proxies and agents were told they may have of CAPACITY, and FREE "
+      "what\n"
+      "can still be dealt; -o wide shows who has what of what it may have, in brackets if that is\n"
+      "its fixed share.");
   get->add_option("KIND", line.get.kind,
-                  "as service, services, svc or service/web; or tunnels or caches")
+                  "as service, services, svc or service/web; or tunnels, caches, load or zones")
       ->required();
   get->add_option("NAME", line.get.names, "only these");
   get->add_option("-l,--selector", line.selector, "only with this label, as key=value")
@@ -63,6 +68,8 @@ void add_get(CLI::App& app, CommandLine& line) {
     }
     return line.with_session(console, [&line](const cli::Session& session) {
       if (cli::is_tunnels(line.get.kind)) return cli::get_tunnels(session, line.get);
+      if (cli::is_load(line.get.kind)) return cli::get_load(session, line.get);
+      if (cli::is_zones(line.get.kind)) return cli::get_zones(session, line.get);
       return cli::is_caches(line.get.kind) ? cli::get_caches(session, line.get)
                                            : cli::get(session, line.get);
     });

@@ -192,6 +192,11 @@ Result<v1::GetStatusResponse> Client::status() {
   return call<v1::Status>(&StatusCalls::GetStatus, v1::GetStatusRequest(), rpc::Repeat::Safe);
 }
 
+Result<v1::GetLoadResponse> Client::load(const v1::GetLoadRequest& request) {
+  using LoadCalls = v1::Load::StubInterface::async_interface;
+  return call<v1::Load>(&LoadCalls::GetLoad, request, rpc::Repeat::Safe);
+}
+
 Status Client::watch(const v1::WatchRequest& request,
                      const std::function<bool(const v1::Event&)>& on_event) {
   TRY(const Reached reached, run(reach()));

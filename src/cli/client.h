@@ -20,6 +20,7 @@
 #include "cli/errors.h"
 #include "holdfast/v1/api.grpc.pb.h"
 #include "holdfast/v1/identity.grpc.pb.h"
+#include "holdfast/v1/load.grpc.pb.h"
 #include "holdfast/v1/node.grpc.pb.h"
 #include "holdfast/v1/pair.grpc.pb.h"
 #include "rpc/channel.h"
@@ -60,6 +61,7 @@ class Client {
   Result<v1::Resource> update(v1::WriteRequest request);
   Result<v1::DeleteResponse> remove(v1::DeleteRequest request);
   Result<v1::GetStatusResponse> status();
+  Result<v1::GetLoadResponse> load(const v1::GetLoadRequest& request);
 
   // Any call of Identity: client.identity(&IdentityCalls::Join, request). Sent once, unless it only
   // reads.

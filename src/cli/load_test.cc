@@ -1,0 +1,168 @@
+#include "cli/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "resource/registry.h"
+
+namespace holdfast::cli {
+namespace {
+
+using resource::Kind;
+using testing::HasSubstr;
+using testing::Not;
+
+v1::PoolStatus pool(const std::string& zone, uint64_t capacity, uint64_t active) {
+  v1::PoolStatus made;
+  made.set_service("web");
+  made.set_zone(zone);
+  if (capacity > 0) made.set_capacity(capacity);
+  made.set_active(active);
+  made.set_leased(active + 1);
+  made.set_charged(active + 1);
+  made.set_opened(100);
+  made.set_failed(2);
+  made.set_turned_away(7);
+  made.mutable_oldest()->set_seconds(1);
+  return made;
+}
+
+void hold(v1::PoolStatus& pool, const std::string& holder, uint64_t active, uint64_t limit) {
+  v1::HolderStatus& made = *pool.add_holders();
+  made.set_holder("proxy/" + holder);
+  made.set_zone(holder.substr(0, 1));
+  made.mutable_report()->set_active(active);
+  made.mutable_report()->set_limit(limit);
+  made.mutable_report()->set_leased(true);
+}
+
+v1::Resource agent(const std::string& name, const std::string& zone) {
+  v1::Resource made = resource::make_resource(Kind::Agent, name);
+  made.mutable_agent()->set_zone(zone);
+  made.mutable_agent()->add_tunnels()->set_proxy("a1");
+  v1::ExposedService& exposed = *made.mutable_agent()->add_services();
+  exposed.set_service("web");
+  exposed.set_healthy(true);
+  return made;
+}
+
+v1::Resource proxy(const std::string& name, const std::string& zone) {
+  v1::Resource made = resource::make_resource(Kind::Proxy, name);
+  made.mutable_proxy()->set_zone(zone);
+  return made;
+}
+
+RouteFacts facts() {
+  RouteFacts made{.service = resource::make_resource(Kind::Service, "web"), .from = "b"};
+  for (const char* zone : {"a", "b", "c"}) {
+    (*made.service.mutable_service()->mutable_zone_capacity())[zone] = 10;
+    v1::Zone& listed = *made.known.map.add_zones();
+    listed.set_name(zone);
+    listed.set_id(static_cast<uint32_t>(made.known.map.zones_size()));
+    made.known.agents.push_back(agent(std::string("edge-") + zone, zone));
+    *made.known.load.add_pools() = pool(zone, 10, 4);
+  }
+  made.known.load.set_controller("c1");
+  return made;
+}
+
+v1::PoolStatus& pool_in(RouteFacts& facts, int place) {
+  return *facts.known.load.mutable_pools(place);
+}
+
+TEST(Load, ATableHasARowForEachServiceAndZone) {
+  v1::GetLoadResponse load;
+  *load.add_pools() = pool("a", 10, 4);
+  *load.add_pools() = pool("b", 0, 3);
+  hold(*load.mutable_pools(0), "a1", 4, 5);
+
+  EXPECT_EQ(render_load(load, {}),
+            "SERVICE   ZONE   CAPACITY   ACTIVE   LEASED   FREE   OPENED   FAILED   AS OF\n"
+            "web       a      10         4        5        5      100      2        1s\n"
+            "web       b      -          3        -        -      100      2        1s\n");
+  EXPECT_THAT(render_load(load, {.wide = true}), HasSubstr("proxy/a1 4/5"));
+  load.mutable_pools(0)->mutable_holders(0)->mutable_report()->set_leased(false);
+  EXPECT_THAT(render_load(load, {.wide = true}), HasSubstr("proxy/a1 4/(5)"));
+  load.set_left_out(3);
+  EXPECT_THAT(render_load(load, {}), HasSubstr("and 3 more"));
+}
+
+TEST(Load, WordsAreFoundInAnySpelling) {
+  EXPECT_TRUE(is_load("load"));
+  EXPECT_TRUE(is_load("Load/web"));
+  EXPECT_FALSE(is_load("service"));
+  EXPECT_TRUE(is_zones("zones"));
+  EXPECT_TRUE(is_zones("ZONE"));
+  EXPECT_FALSE(is_zones("zone_map"));
+}
+
+TEST(Zones, EveryZoneIsListedOnceWithWhatIsInIt) {
+  RouteFacts all = facts();
+  all.known.proxies = {proxy("a1", "a"), proxy("a2", "a"), proxy("d1", "d")};
+  all.known.proxies[1].mutable_proxy()->mutable_announcement()->mutable_offline_since();
+  *all.known.load.add_pools() = pool("a", 0, 6);
+
+  EXPECT_EQ(render_zones(zones_of(all.known), LastColumn::Cut),
+            "ZONE   ID           PROXIES   AGENTS   OFFLINE   ACTIVE   CAPACITY USED\n"
+            "a      1            1         1        1         10       4 of 10\n"
+            "b      2            0         1        0         4        4 of 10\n"
+            "c      3            0         1        0         4        4 of 10\n"
+            "d      not listed   1         0        0         0        -\n");
+}
+
+TEST(RouteExplain, TheOwnZoneIsFirstAndTheNextFollowsInTheOrderOfTheMap) {
+  const std::string text = render_route(facts());
+
+  EXPECT_THAT(text, HasSubstr("1       b"));
+  EXPECT_THAT(text, HasSubstr("2       c"));
+  EXPECT_THAT(text, HasSubstr("3       a"));
+  EXPECT_THAT(text, HasSubstr("next:      b: it is first and has a place\n"));
+  EXPECT_THAT(text, HasSubstr("reports at most 1s old, dealt by c1\n"));
+}
+
+TEST(RouteExplain, WhatProxiesOfTheZoneMayHaveDecides) {
+  RouteFacts full = facts();
+  hold(pool_in(full, 1), "b1", 4, 4);
+  hold(pool_in(full, 1), "a1", 0, 4);
+  hold(pool_in(full, 2), "b1", 1, 2);
+
+  const std::string text = render_route(full);
+
+  EXPECT_THAT(text, HasSubstr("4 of 10 places taken; of proxies in b: proxy/b1 4 of 4"));
+  EXPECT_THAT(text, HasSubstr("next:      c: it has a place, and b is full\n"));
+  EXPECT_THAT(text, HasSubstr("overflow: the connection goes to b, beyond its limit"));
+}
+
+TEST(RouteExplain, WhenAllAreFullThePolicySaysWhatHappens) {
+  RouteFacts full = facts();
+  for (int i = 0; i < 3; ++i) hold(pool_in(full, i), "b1", 4, 4);
+  full.service.mutable_service()->set_when_full(v1::WHEN_FULL_REJECT);
+
+  EXPECT_THAT(render_route(full), HasSubstr("next:      every zone is full"));
+  EXPECT_THAT(render_route(full), HasSubstr("reject: the connection is refused (HF2206)"));
+  full.service.mutable_service()->set_when_full(v1::WHEN_FULL_QUEUE);
+  EXPECT_THAT(render_route(full), HasSubstr("queue: the connection waits"));
+}
+
+TEST(RouteExplain, ZonesWhereNobodyCarriesItAreNotInTheOrder) {
+  RouteFacts some = facts();
+  some.known.agents.erase(some.known.agents.begin() + 1);
+  some.known.agents[0].mutable_agent()->mutable_services(0)->set_healthy(false);
+
+  const std::string text = render_route(some);
+
+  EXPECT_THAT(text, HasSubstr("1       c"));
+  EXPECT_THAT(text, Not(HasSubstr("2       ")));
+  some.known.agents.clear();
+  EXPECT_THAT(render_route(some), HasSubstr("nowhere: no agent that can be reached carries it"));
+}
+
+TEST(RouteExplain, WithoutALimitThereIsAlwaysRoom) {
+  RouteFacts free = facts();
+  free.service.mutable_service()->clear_zone_capacity();
+
+  EXPECT_THAT(render_route(free), HasSubstr("no limit; 4 connections"));
+}
+
+}  // namespace
+}  // namespace holdfast::cli
