@@ -16,6 +16,8 @@ namespace {
 
 // No connection count of this world; sums of them stay within 64 bits.
 constexpr uint64_t kMostConnections = uint64_t{1} << 48;
+// More is the same to whoever deals.
+constexpr Duration kLongestAnswer = std::chrono::minutes(1);
 
 Status wrong(std::string_view what) {
   return coded(absl::StatusCode::kInvalidArgument, "HF2401", what);
@@ -95,7 +97,12 @@ Result<route::LoadReport> read_report(const v1::LoadReport& said) {
         absl::StatusCode::kResourceExhausted, "HF2402",
         fmt::format("{} pools in one report; at most {}", said.pools_size(), kMostPoolsOfAReport));
   }
-  route::LoadReport report{.boot = said.boot(), .number = said.number(), .grant = said.grant()};
+  const Duration answered_in = resource::to_duration(said.answered_in());
+  route::LoadReport report{
+      .boot = said.boot(),
+      .number = said.number(),
+      .grant = said.grant(),
+      .answered_in = std::clamp<Duration>(answered_in, Duration::zero(), kLongestAnswer)};
   report.pools.reserve(said.pools_size());
   std::set<std::pair<std::string_view, std::string_view>> seen;
   for (const v1::PoolReport& each : said.pools()) {
@@ -121,6 +128,7 @@ v1::LoadGrant to_proto(const route::LoadGrant& grant) {
     pool.set_zone(each.pool.zone);
     if (each.limit != route::kNoLimit) pool.set_limit(each.limit);
     pool.set_fixed(each.fixed);
+    pool.set_scarce(each.scarce);
   }
   return out;
 }

@@ -29,6 +29,7 @@ TEST(LoadCodec, AReportIsReadWithWhatIsAbsentAsNoLimit) {
   pool.set_closed(8);
   pool.mutable_failed()->set_cut(1);
   pool.set_turned_away(4);
+  said.mutable_answered_in()->set_seconds(1'000'000);
   *said.add_pools() = pool;
   said.mutable_pools(1)->set_zone("b");
   said.mutable_pools(1)->set_limit(5);
@@ -38,6 +39,7 @@ TEST(LoadCodec, AReportIsReadWithWhatIsAbsentAsNoLimit) {
 
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->boot, 7U);
+  EXPECT_EQ(read->answered_in, std::chrono::minutes(1)) << "no longer than makes a difference";
   const route::PoolReport first{.pool = {"web", "a"},
                                 .active = 3,
                                 .opened = 10,

@@ -13,8 +13,9 @@ namespace {
 
 using Methods = v1::Load::StubInterface::async_interface;
 
+// Not kUnavailable: whoever reports would take its own controller for sick and leave it.
 Status nobody(std::string_view why) {
-  return coded(absl::StatusCode::kUnavailable, "HF2404", why);
+  return coded(absl::StatusCode::kFailedPrecondition, "HF2404", why);
 }
 
 // What the other one says is passed on as it is; that it says nothing has a code of its own.

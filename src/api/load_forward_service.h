@@ -28,14 +28,15 @@ class LoadForwardService {
     std::function<std::string()> dealer;           // the name of who deals; empty: nobody known
     std::function<Result<rpc::TlsOptions>()> tls;  // as this controller is seen by others
   };
-  explicit LoadForwardService(Asks asks, Duration timeout = std::chrono::seconds(1))
+  // Shorter than holders wait before they doubt the controller that they asked.
+  explicit LoadForwardService(Asks asks, Duration timeout = std::chrono::milliseconds(700))
       : asks_(std::move(asks)), timeout_(timeout) {}
 
   // The announced controllers: everything, or one change.
   void on_reset(const std::vector<store::Item>& items);
   void on_change(const store::Change& change);
 
-  // kUnavailable HF2404 if nobody deals, or it cannot be reached; else as it answers.
+  // kFailedPrecondition HF2404 if nobody deals, or it cannot be reached; else as it answers.
   asio::awaitable<Result<v1::LoadGrant>> report(v1::LoadReport report);
   asio::awaitable<Result<v1::GetLoadResponse>> get_load(v1::GetLoadRequest request);
 

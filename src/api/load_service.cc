@@ -123,7 +123,8 @@ asio::awaitable<Result<v1::LoadGrant>> LoadService::report(Caller caller, v1::Lo
   }
   // Passed on once: two controllers that take each other for the one that deals end here.
   if (caller.identity.role == Role::Controller) {
-    co_return coded(absl::StatusCode::kUnavailable, "HF2404", "this controller does not deal");
+    co_return coded(absl::StatusCode::kFailedPrecondition, "HF2404",
+                    "this controller does not deal");
   }
   Result<v1::LoadGrant> grant = co_await parts_.pass_report(std::move(request));
   grant.ok() ? stats_.passed_on += 1 : stats_.not_passed_on += 1;
@@ -143,7 +144,8 @@ asio::awaitable<Result<v1::GetLoadResponse>> LoadService::get_load(Caller caller
     co_return response;
   }
   if (passes_on) {
-    co_return coded(absl::StatusCode::kUnavailable, "HF2404", "this controller does not deal");
+    co_return coded(absl::StatusCode::kFailedPrecondition, "HF2404",
+                    "this controller does not deal");
   }
   CO_TRY(v1::GetLoadResponse response, co_await parts_.pass_question(std::move(request)));
   narrow(grant, response);

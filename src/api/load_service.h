@@ -51,7 +51,7 @@ class LoadService {
     const Clock& clock;
     // Whether it is this controller that deals now.
     std::function<bool()> deals;
-    // To the one that does; kUnavailable HF2404 if it cannot be asked.
+    // To the one that does; kFailedPrecondition HF2404 if it cannot be asked.
     std::function<asio::awaitable<Result<v1::LoadGrant>>(v1::LoadReport)> pass_report;
     std::function<asio::awaitable<Result<v1::GetLoadResponse>>(v1::GetLoadRequest)> pass_question;
   };

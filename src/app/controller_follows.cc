@@ -50,7 +50,8 @@ api::LoadService::Parts Controller::load_parts() {
 Result<rpc::TlsOptions> Controller::own_tls() const {
   const std::optional<api::ServerCertificate>& own = authority_.certificate();
   TRY(const v1::CertAuthority authority, authority_.authority());
-  if (!own) return coded(absl::StatusCode::kUnavailable, "HF2404", "it has no certificate yet");
+  if (!own)
+    return coded(absl::StatusCode::kFailedPrecondition, "HF2404", "it has no certificate yet");
   return rpc::TlsOptions{.ca_pem = identity::trusted_pem(authority),
                          .certificate_pem = own->chain_pem,
                          .private_key_pem = own->private_key_pem,
