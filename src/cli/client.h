@@ -61,8 +61,8 @@ class Client {
   Result<v1::DeleteResponse> remove(v1::DeleteRequest request);
   Result<v1::GetStatusResponse> status();
 
-  // Any call of Identity: client.identity(&IdentityCalls::Join, request). Sent once, unless it only
-  // reads.
+  // Any call of Identity: client.identity(&IdentityCalls::Join, request). Carried out once, unless
+  // it only reads; a half that does not serve does nothing, and the active one is asked instead.
   template <typename Request, typename Response>
   Result<Response> identity(void (IdentityCalls::*method)(grpc::ClientContext*, const Request*,
                                                           Response*,
@@ -70,7 +70,8 @@ class Client {
                             const std::type_identity_t<Request>& request) {
     constexpr bool only_reads = std::is_same_v<Request, v1::GetAuthorityRequest> ||
                                 std::is_same_v<Request, v1::WhoAmIRequest>;
-    return call<v1::Identity>(method, request, only_reads ? rpc::Repeat::Safe : rpc::Repeat::Never);
+    return call<v1::Identity>(method, request,
+                              only_reads ? rpc::Repeat::Safe : rpc::Repeat::IfNotActive);
   }
 
   // Any call of PairControl. Sent once, unless it only reads.
