@@ -10,7 +10,10 @@ using Step = cli::RotateOptions::Step;
 
 // Where a cluster is that is not known yet, and how to recognise it.
 void add_introduction(CLI::App& command, cli::Introduction& introduction) {
-  command.add_option("SERVER", introduction.server, "controller, as HOST:PORT")->required();
+  command
+      .add_option("SERVER", introduction.server,
+                  "controller, as HOST:PORT; the halves of a pair as A,B")
+      ->required();
   command.add_option("--pin", introduction.recognition.pins,
                      "sha256:... as `holdfast init` prints it; repeat it for several");
   command.add_option("--ca", introduction.recognition.ca_file,

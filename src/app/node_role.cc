@@ -45,9 +45,9 @@ identity::Role role_of(const config::Loaded& loaded) {
 }
 
 Result<std::vector<std::string>> servers_of(const config::NodeSection& config,
-                                            const std::string& joined) {
+                                            const std::vector<std::string>& joined) {
   if (!config.servers.empty()) return config.servers;
-  if (!joined.empty()) return std::vector<std::string>{joined};
+  if (!joined.empty()) return joined;
   return coded(absl::StatusCode::kInvalidArgument, "HF6010",
                "no controller is known; name one with --server HOST:PORT, or in node.servers");
 }
@@ -91,7 +91,7 @@ Result<Prepared> prepare(const NodeRole& role) {
   TRY(store::FileLock lock, store::FileLock::acquire(config.data_dir + "/node"));
   options.node.epoch_file = config.data_dir + "/epoch";
   TRY(options.node.epoch, node::load_epoch(options.node.epoch_file, loaded.held.who.cluster));
-  TRY(options.node.servers, servers_of(config, loaded.server));
+  TRY(options.node.servers, servers_of(config, loaded.servers));
   options.node.version = role.version;
   options.node.seed = std::random_device{}();
   options.node.pick.seed = std::random_device{}();

@@ -50,7 +50,7 @@ Result<Prepared> prepare(const config::Config& config, const std::string& versio
                              quoted(folder, 256), identity::to_string(loaded.held.who)));
   }
   TRY(store::FileLock lock, store::FileLock::acquire(options.data_dir + "/node"));
-  if (options.servers.empty() && !loaded.server.empty()) options.servers = {loaded.server};
+  if (options.servers.empty()) options.servers = loaded.servers;
   if (options.servers.empty()) {
     return coded(absl::StatusCode::kInvalidArgument, "HF6010",
                  "no controller is known; name both with --server HOST:PORT, or in node.servers");

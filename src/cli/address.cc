@@ -84,6 +84,7 @@ std::expected<Addresses, Failure> parse_addresses(std::string_view text) {
     if (count == kMaxAddresses) return wrong(text, "there are more than 16");
     all.is_unix = one->is_unix();
     all.text += (all.text.empty() ? "" : ",") + one->text();
+    all.each.push_back(*one);
     at = comma + 1;
   }
   return all;

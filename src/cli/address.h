@@ -5,6 +5,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/errors.h"
 
@@ -27,6 +28,7 @@ struct Address {
 struct Addresses {
   std::string text{};
   bool is_unix = false;
+  std::vector<Address> each{};
 };
 std::expected<Addresses, Failure> parse_addresses(std::string_view text);
 

@@ -63,8 +63,8 @@ class Client {
   Result<v1::GetStatusResponse> status();
   Result<v1::GetLoadResponse> load(const v1::GetLoadRequest& request);
 
-  // Any call of Identity: client.identity(&IdentityCalls::Join, request). Sent once, unless it only
-  // reads.
+  // Any call of Identity: client.identity(&IdentityCalls::Join, request). Carried out once, unless
+  // it only reads; a half that does not serve does nothing, and the active one is asked instead.
   template <typename Request, typename Response>
   Result<Response> identity(void (IdentityCalls::*method)(grpc::ClientContext*, const Request*,
                                                           Response*,
@@ -72,7 +72,8 @@ class Client {
                             const std::type_identity_t<Request>& request) {
     constexpr bool only_reads = std::is_same_v<Request, v1::GetAuthorityRequest> ||
                                 std::is_same_v<Request, v1::WhoAmIRequest>;
-    return call<v1::Identity>(method, request, only_reads ? rpc::Repeat::Safe : rpc::Repeat::Never);
+    return call<v1::Identity>(method, request,
+                              only_reads ? rpc::Repeat::Safe : rpc::Repeat::IfNotActive);
   }
 
   // Any call of PairControl. Sent once, unless it only reads.

@@ -12,6 +12,7 @@
 #include "cli/identity_commands.h"
 #include "cli/profile.h"
 #include "identity/certificate.h"
+#include "rpc/epoch.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::cli {
@@ -24,10 +25,8 @@ constexpr const char* kToken = "hf_abcdefgh_abcdefghijklmnopqrstuvwx";
 
 class FakeController final : public v1::Identity::Service {
  public:
-  FakeController() {
-    const WallTime now = SystemClock().wall_now();
-    life_ = {now - 1h, now + 24h};
-    authority_ = identity::make_authority("prod", life_).value();
+  FakeController() : FakeController(identity::make_authority("prod", life()).value()) {}
+  explicit FakeController(identity::SigningKey authority) : authority_(std::move(authority)) {
     const std::string key = identity::make_private_key().value();
     const std::string leaf = issue({.role = Role::Controller, .cluster = "prod", .name = "ctl"},
                                    identity::make_request(key).value());
@@ -44,10 +43,14 @@ class FakeController final : public v1::Identity::Service {
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string pin() const { return identity::pin_of(authority_.certificate_pem).value(); }
   int calls() const { return calls_; }
+  int refusals() const { return refusals_; }
+  // From now on it is half of a pair that does not serve.
+  void stand_aside_for(const FakeController& active) { active_ = active.address(); }
   const identity::SigningKey& authority() const { return authority_; }
 
-  grpc::Status Join(grpc::ServerContext*, const v1::JoinRequest* request,
+  grpc::Status Join(grpc::ServerContext* context, const v1::JoinRequest* request,
                     v1::Credentials* out) override {
+    if (!active_.empty()) return refuse(*context);
     calls_ += 1;
     if (request->token() != kToken) {
       return {grpc::StatusCode::UNAUTHENTICATED, "HF5005: the token is not valid"};
@@ -57,8 +60,9 @@ class FakeController final : public v1::Identity::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status Login(grpc::ServerContext*, const v1::LoginRequest* request,
+  grpc::Status Login(grpc::ServerContext* context, const v1::LoginRequest* request,
                      v1::Credentials* out) override {
+    if (!active_.empty()) return refuse(*context);
     calls_ += 1;
     if (request->password() != "right one") {
       return {grpc::StatusCode::UNAUTHENTICATED, "HF5010: the user or the password is wrong"};
@@ -81,6 +85,15 @@ class FakeController final : public v1::Identity::Service {
   }
 
  private:
+  static identity::Validity life() {
+    const WallTime now = SystemClock().wall_now();
+    return {now - 1h, now + 24h};
+  }
+  grpc::Status refuse(grpc::ServerContext& context) {
+    refusals_ += 1;
+    context.AddTrailingMetadata(rpc::kActiveKey, active_);
+    return {grpc::StatusCode::UNAVAILABLE, "HF4101: this half is passive"};
+  }
   std::string issue(const identity::Identity& who, const std::string& request_pem) {
     return identity::issue(authority_, {.identity = who, .validity = life_}, request_pem).value();
   }
@@ -92,10 +105,12 @@ class FakeController final : public v1::Identity::Service {
     out.set_zone(who.zone);
   }
 
-  identity::Validity life_;
+  const identity::Validity life_ = life();
   identity::SigningKey authority_;
+  std::string active_;
   int port_ = 0;
   std::atomic<int> calls_ = 0;
+  std::atomic<int> refusals_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -173,6 +188,54 @@ TEST_F(Enrolment, AWrongPinIsNeverToldTheToken) {
   options.introduction.recognition.pins.clear();
   EXPECT_EQ(join(console_, options), Exit::Usage);
   EXPECT_EQ(controller_.calls(), 0);
+}
+
+TEST_F(Enrolment, WhoIsGivenThePassiveHalfIsLetInByTheActiveOne) {
+  const FakeController active(controller_.authority());
+  controller_.stand_aside_for(active);
+
+  EXPECT_EQ(join(console_, join_options()), Exit::Ok);
+  EXPECT_EQ(login(console_, login_options()), Exit::Ok);
+
+  EXPECT_EQ(active.calls(), 2);
+  EXPECT_EQ(controller_.refusals(), 2);
+}
+
+TEST_F(Enrolment, BothHalvesOfAPairMayBeNamed) {
+  FakeController passive(controller_.authority());
+  passive.stand_aside_for(controller_);
+  LoginOptions options = login_options();
+  options.introduction.server = passive.address() + "," + controller_.address();
+
+  EXPECT_EQ(login(console_, options), Exit::Ok);
+
+  const Profile profile = load_profile(options.profile_dir).value();
+  EXPECT_EQ(profile.server, options.introduction.server);
+  EXPECT_EQ(profile.ca_pem, controller_.authority().certificate_pem);
+}
+
+TEST_F(Enrolment, OneOfTheHalvesMayBeAway) {
+  std::string gone;
+  {
+    const FakeController passive(controller_.authority());
+    gone = passive.address();
+  }
+  LoginOptions options = login_options();
+  options.introduction.server = gone + "," + controller_.address();
+  EXPECT_EQ(login(console_, options), Exit::Ok);
+
+  options.introduction.server = gone + "," + gone;
+  EXPECT_EQ(login(console_, options), Exit::NoController);
+}
+
+TEST_F(Enrolment, AStrangerBesideTheRightOneIsToldNothing) {
+  const FakeController stranger;
+  JoinOptions options = join_options();
+  options.introduction.server = controller_.address() + "," + stranger.address();
+
+  EXPECT_EQ(join(console_, options), Exit::NotPermitted);
+
+  EXPECT_EQ(controller_.calls() + stranger.calls(), 0);
 }
 
 TEST_F(Enrolment, AFileWithTheAuthorityDoesWithoutAPin) {

@@ -57,7 +57,7 @@ Exit issue_user(const Session& session, const UserOptions& options);
 
 // What the two verbs share that speak to a cluster they do not know yet.
 struct Introduction {
-  std::string server{};
+  std::string server{};  // as parse_addresses() reads it
   Recognition recognition{};
   Duration timeout = std::chrono::seconds(10);
 };

@@ -10,8 +10,8 @@
 
 namespace holdfast::cli {
 
-// Recognises the controller (or trusts the unix socket) and connects without a certificate of our
-// own.
+// Recognises the controller, or each of several (or trusts the unix socket), and connects without a
+// certificate of our own.
 std::expected<std::unique_ptr<Client>, Failure> introduce(const Introduction& introduction);
 
 struct KeyAndRequest {

@@ -1,5 +1,6 @@
 #include "node/identity_loader.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include "base/bytes.h"
@@ -22,14 +23,15 @@ Result<std::string> read_part(const std::string& path) {
 }
 
 // Only a hint: a folder without it is used with the servers that are named.
-std::string read_server(const std::string& path) {
+std::vector<std::string> read_servers(const std::string& path) {
   const Result<std::string> text = read_small_file(path);
-  if (!text.ok()) return "";
+  if (!text.ok()) return {};
   const auto documents = resource::read_yaml(*text);
-  if (!documents || documents->size() != 1) return "";
+  if (!documents || documents->size() != 1) return {};
   const resource::Node* server = resource::find_member(documents->front(), "server");
   const bool is_text = server != nullptr && server->shape == resource::Node::Shape::Scalar;
-  return is_text ? server->text : "";
+  if (!is_text) return {};
+  return absl::StrSplit(server->text, ',', absl::SkipEmpty());
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ Result<LoadedNode> load_node(const std::string& folder) {
   TRY(pems.ca, read_part(folder + "/ca.pem"));
   Result<HeldIdentity> held = make_held(pems);
   if (!held.ok()) return unusable(folder, std::string(held.status().message()));
-  return LoadedNode{.held = *std::move(held), .server = read_server(folder + "/node.yaml")};
+  return LoadedNode{.held = *std::move(held), .servers = read_servers(folder + "/node.yaml")};
 }
 
 Status save_bundle(const std::string& folder, const HeldIdentity& held) {

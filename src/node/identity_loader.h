@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "node/held_identity.h"
@@ -11,7 +12,7 @@ namespace holdfast::node {
 
 struct LoadedNode {
   HeldIdentity held;
-  std::string server;  // that it joined; empty if it is not known
+  std::vector<std::string> servers;  // that it joined; empty if they are not known
 };
 
 // kFailedPrecondition HF5017 if nobody joined here; kInvalidArgument HF5018 naming the file that

@@ -23,7 +23,7 @@ class IdentityLoader : public testing::Test {
     held_ = make_held(cluster_.pems("edge-07")).value();
     ASSERT_TRUE(make_private_folder(folder()).ok());
     ASSERT_TRUE(save_identity(folder(), held_).ok());
-    write("node.yaml", "kind: node\nserver: ctl-1:7443\n");
+    write("node.yaml", "kind: node\nserver: ctl-1:7443,ctl-2:7443\n");
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder() + "/" + name) << text;
@@ -43,7 +43,7 @@ TEST_F(IdentityLoader, WhatWasSavedIsLoaded) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->held.who, held_.who);
   EXPECT_EQ(loaded->held.certificate_pem, held_.certificate_pem);
-  EXPECT_EQ(loaded->server, "ctl-1:7443");
+  EXPECT_EQ(loaded->servers, (std::vector<std::string>{"ctl-1:7443", "ctl-2:7443"}));
   struct stat file{};
   ASSERT_EQ(::stat((folder() + "/identity.pem").c_str(), &file), 0);
   EXPECT_EQ(file.st_mode & 0777, 0600U);
@@ -77,7 +77,7 @@ TEST_F(IdentityLoader, WithoutTheServerItIsUsable) {
     write("node.yaml", text);
     const Result<LoadedNode> loaded = load_node(folder());
     ASSERT_TRUE(loaded.ok()) << text << loaded.status();
-    EXPECT_EQ(loaded->server, "") << text;
+    EXPECT_TRUE(loaded->servers.empty()) << text;
   }
 }
 

@@ -135,8 +135,9 @@ void PickHealthyService::note_end(Running& running, size_t attempt, const grpc::
   const Time now = clock_.now();
   const bool lost =
       !status.ok() && ended.connection->channel->GetState(false) != GRPC_CHANNEL_READY;
-  const Complaint complaint =
-      running.call.on_ended(attempt, {.code = ended.ended->code(), .lost = lost}, now);
+  const AttemptEnd end{
+      .code = ended.ended->code(), .lost = lost, .not_active = is_not_active(*ended.ended)};
+  const Complaint complaint = running.call.on_ended(attempt, end, now);
   if (lost) {
     carry_out(core_.on_closed(id, now));
   } else if (complaint == Complaint::Unavailable && is_doubted_already(*ended.ended)) {

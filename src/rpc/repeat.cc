@@ -51,6 +51,11 @@ RepeatedCall::Next RepeatedCall::next(uint64_t picked, Time now) {
 bool RepeatedCall::may_start(uint64_t picked, Time now) const {
   if (picked == 0) return false;
   if (options_.repeat == Repeat::Never) return attempts_.empty();
+  // One of which it is not known that nothing was done is the last.
+  if (options_.repeat == Repeat::IfNotActive &&
+      !std::ranges::all_of(attempts_, &Attempt::not_active)) {
+    return false;
+  }
   size_t running = 0;
   for (const Attempt& attempt : attempts_) {
     if (attempt.refused && attempt.connection == picked) return false;
@@ -75,7 +80,7 @@ std::optional<uint64_t> RepeatedCall::due_doubt(uint64_t picked, Time now) {
 
 // A call that is sent once gains nothing from another connection.
 std::optional<uint64_t> RepeatedCall::due_too_slow(Time now) {
-  if (options_.repeat == Repeat::Never) return std::nullopt;
+  if (options_.repeat != Repeat::Safe) return std::nullopt;
   for (Attempt& attempt : attempts_) {
     if (!attempt.running || attempt.too_slow) continue;
     if (now < attempt.started + too_slow_after()) continue;
@@ -83,6 +88,11 @@ std::optional<uint64_t> RepeatedCall::due_too_slow(Time now) {
     return attempt.connection;
   }
   return std::nullopt;
+}
+
+bool RepeatedCall::is_to_repeat(AttemptEnd end, bool in_time) const {
+  if (options_.repeat == Repeat::Safe) return is_worth_repeating(end, in_time);
+  return options_.repeat == Repeat::IfNotActive && end.not_active;
 }
 
 // True if it is the first, and another server may be asked.
@@ -97,13 +107,14 @@ bool RepeatedCall::note_refusal(size_t attempt, Time now) {
 Complaint RepeatedCall::on_ended(size_t attempt, AttemptEnd end, Time now) {
   HF_CHECK(attempt < attempts_.size(), "an attempt was started before it ends");
   attempts_[attempt].running = false;
+  attempts_[attempt].not_active = end.not_active;
   if (end.code == absl::StatusCode::kUnauthenticated && options_.leave_who_refuses) {
     const bool again = note_refusal(attempt, now) && options_.repeat == Repeat::Safe;
     if (!again && !answer_) answer_ = attempt;
     return end.lost ? Complaint::None : Complaint::Refused;
   }
   const bool in_time = now < deadline_;
-  const bool again = options_.repeat == Repeat::Safe && is_worth_repeating(end, in_time);
+  const bool again = is_to_repeat(end, in_time);
   if (!again && !answer_) answer_ = attempt;
   if (again) {
     retry_at_ = now + backoff_.next();

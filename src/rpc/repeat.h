@@ -18,7 +18,9 @@ namespace holdfast::rpc {
 
 enum class Repeat : uint8_t {
   Never,  // sent once; kUnavailable may mean that it was carried out
-  Safe,   // reads, and writes with a request id
+  // As Never, but sent again after a half of a pair said that it does not serve: nothing was done.
+  IfNotActive,
+  Safe,  // reads, and writes with a request id
 };
 
 struct RepeatOptions {
@@ -34,9 +36,11 @@ struct RepeatOptions {
 };
 
 // How an attempt ended. `lost`: its connection is gone, so the code is gRPC's and not the server's.
+// `not_active`: is_not_active() of the answer.
 struct AttemptEnd {
   absl::StatusCode code = absl::StatusCode::kOk;
   bool lost = false;
+  bool not_active = false;
 };
 
 // What the end of an attempt says of its server, still connected: tell the core.
@@ -74,10 +78,12 @@ class RepeatedCall {
     Time started{};
     bool running = true;
     bool refused = false;
+    bool not_active = false;
     bool doubted = false;
     bool too_slow = false;
   };
   bool may_start(uint64_t picked, Time now) const;
+  bool is_to_repeat(AttemptEnd end, bool in_time) const;
   std::optional<uint64_t> due_doubt(uint64_t picked, Time now);
   std::optional<uint64_t> due_too_slow(Time now);
   Time wake_at(Time now) const;

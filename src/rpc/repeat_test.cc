@@ -62,6 +62,45 @@ TEST_F(RepeatTest, WhatIsNeverRepeatedEndsWithItsFirstError) {
   EXPECT_EQ(call.answer(), 0u);
 }
 
+TEST_F(RepeatTest, WhatIsSentOnceFollowsAHalfThatDidNothingToTheActiveOne) {
+  RepeatedCall call = make(Repeat::IfNotActive);
+  call.next(7, now_);
+
+  call.on_ended(0, {.code = Code::kUnavailable, .not_active = true}, now_);
+
+  EXPECT_FALSE(call.next(7, now_).start) << "not at once where it was refused";
+  EXPECT_EQ(call.next(8, now_).start, 8u);
+  EXPECT_FALSE(call.next(9, now_).start) << "once beside nothing";
+  call.on_ended(1, {.code = Code::kOk}, now_);
+  EXPECT_TRUE(call.next(8, now_).done);
+  EXPECT_EQ(call.answer(), 1u);
+}
+
+TEST_F(RepeatTest, WhatMayHaveBeenDoneIsNotSentAgain) {
+  for (const AttemptEnd end : {AttemptEnd{.code = Code::kUnavailable},
+                               AttemptEnd{.code = Code::kUnavailable, .lost = true},
+                               AttemptEnd{.code = Code::kDeadlineExceeded}}) {
+    RepeatedCall call = make(Repeat::IfNotActive);
+    call.next(7, now_);
+    call.on_ended(0, {.code = Code::kUnavailable, .not_active = true}, now_);
+    call.next(8, now_);
+
+    call.on_ended(1, end, now_);
+
+    EXPECT_TRUE(call.next(9, now_).done);
+    EXPECT_EQ(call.answer(), 1u);
+  }
+}
+
+TEST_F(RepeatTest, ASilentAnswerOfTheActiveOneIsWaitedFor) {
+  RepeatedCall call = make(Repeat::IfNotActive);
+  call.next(7, now_);
+  now_ += 2s;
+
+  EXPECT_FALSE(call.next(8, now_).start) << "the first may have done it";
+  EXPECT_FALSE(call.next(8, now_).too_slow);
+}
+
 TEST_F(RepeatTest, ItMovesToAnotherConnectionAtOnce) {
   RepeatedCall call = make(Repeat::Safe);
   call.next(7, now_);
