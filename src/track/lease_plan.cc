@@ -186,7 +186,9 @@ bool Leases::limit(Plan& plan, const Usage& usage, Time now) {
   const std::map<route::PoolKey, Pool> pools = pools_of(plan);
   std::map<PortZone, Limit> limits;
   for (const auto& [key, pool] : pools) split(pool, usage, limits);
-  std::erase_if(turned_away_from_, [&](const auto& one) { return !pools.contains(one.first); });
+  const auto is_gone = [&](const auto& one) { return !pools.contains(one.first); };
+  std::erase_if(turned_away_from_, is_gone);
+  std::erase_if(fixed_, is_gone);
   std::map<Vip, Told> told;
   for (PlannedPort& port : plan.ports) {
     put_in(port, limits, now);
