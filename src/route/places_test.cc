@@ -93,6 +93,26 @@ TEST_F(PlacesTest, TheOwnZoneIsFilledThenTheNextThenThePolicyDecides) {
   }
 }
 
+TEST_F(PlacesTest, BeyondItsSharesAHolderThatHearsNobodySpreadsOverTheZones) {
+  places_.set_services(limited(60, 30), 3);
+
+  for (int i = 0; i < 60; ++i) take();
+
+  EXPECT_EQ(row("a").active, 40u);
+  EXPECT_EQ(row("b").active, 20u);
+}
+
+TEST_F(PlacesTest, BeyondItsLeasesAHolderStaysInTheFirstZone) {
+  places_.set_services(limited(60, 30), 3);
+  take();
+  grant(2, 1);
+
+  for (int i = 0; i < 9; ++i) take();
+
+  EXPECT_EQ(row("a").active, 9u);
+  EXPECT_EQ(row("b").active, 1u);
+}
+
 TEST_F(PlacesTest, APlaceThatIsGivenBackIsTakenAgain) {
   places_.set_services(limited(1, 1), 1);
   take();
