@@ -184,7 +184,7 @@ TEST_F(Spill, TheLocalZoneFillsTheRestSpillsAndComesBack) {
   const ProgramOutcome route = fleet_.cli({"route", "explain", "web", "--from", "b"});
   EXPECT_EQ(route.exit_code, 0) << route.error;
   EXPECT_THAT(route.output, HasSubstr("next:      b: it is first and has a place"));
-  const ProgramOutcome http =
+  const ProgramResult http =
       run_program({"curl", "-s", "--unix-socket", fleet_.controller().data_dir() + "/http.sock",
                    "http://localhost/v1/load"},
                   10s);
