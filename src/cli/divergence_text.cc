@@ -68,8 +68,14 @@ std::string render_divergences(const v1::ListDivergencesResponse& list, const Pa
                     std::to_string(each.changes()), std::to_string(each.reapplied()),
                     each.reason()});
   }
-  return render_table({"FILE", "AGE", "HALF", "FORK", "HEAD", "CHANGES", "REAPPLIED", "REASON"},
-                      rows, how.last);
+  std::string text = render_table(
+      {"FILE", "AGE", "HALF", "FORK", "HEAD", "CHANGES", "REAPPLIED", "REASON"}, rows, how.last);
+  for (const v1::DivergenceFile& each : list.files()) {
+    if (each.whole_store().empty()) continue;
+    text += fmt::format("{}: the whole store, as it was, is {} on {}\n", printable(each.file()),
+                        printable(each.whole_store()), printable(each.half()));
+  }
+  return text;
 }
 
 std::string render_divergence(const v1::Divergence& divergence, const PairText& how) {

@@ -118,6 +118,7 @@ Exit promote(const Session& session, const PromoteOptions& options) {
   }
   v1::PromoteRequest request;
   request.set_force(true);
+  request.set_lose_other(options.lose_other);
   const auto done = session.client.pair(&PairCalls::Promote, request);
   if (!done.ok()) return session.failed(done.status());
   print_out(fmt::format("this half is active, alone, epoch {}\n", done->epoch()));

@@ -263,6 +263,12 @@ std::string promotion_risk(const v1::PairStatus& pair) {
     return fmt::format("{} is there: `holdfast ha switchover` moves without losing anything",
                        pair.peer().name());
   }
+  if (pair.self().head().epoch() == 0) {
+    return fmt::format(
+        "{} has nothing: it never had a copy. To promote it gives up all that the "
+        "other half has",
+        pair.self().name());
+  }
   const std::string mine = fmt::format("{} has epoch {} and revision {}", pair.self().name(),
                                        pair.self().head().epoch(), pair.self().head().revision());
   if (pair.peer().connected()) {
@@ -273,14 +279,14 @@ std::string promotion_risk(const v1::PairStatus& pair) {
   if (pair.peer().state() == v1::PAIR_STATE_UNSPECIFIED) {
     return mine +
            ", and has not heard the other since it was started. What the other has alone is "
-           "lost to clients, and kept in a file of its own when it comes back";
+           "lost to clients; its whole store is set aside on its disk when it comes back";
   }
   const std::string known = fmt::format("{}, and the other was at {} when it fell silent {} ago",
                                         mine, pair.peer().head().revision(),
                                         to_short_string(to_duration(pair.peer().silent())));
   return known +
          ". What the other acknowledged since, if it lives on unseen, is lost to clients, "
-         "and kept in a file of its own when it comes back";
+         "and set aside with its whole store when it comes back";
 }
 
 }  // namespace holdfast::cli

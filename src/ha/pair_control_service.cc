@@ -152,12 +152,33 @@ asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
   co_return done;
 }
 
+asio::awaitable<Status> PairService::may_promote() {
+  const auto refuse = [](std::string_view code, std::string_view why) {
+    return coded(absl::StatusCode::kFailedPrecondition, code, why);
+  };
+  if (half_.protocol().is_empty()) {
+    co_return refuse("HF4124", "this half has nothing: it never had a copy of the pair's data");
+  }
+  if (!witness_) co_return absl::OkStatus();
+  const Result<WitnessAnswer> answer = co_await witness_->ask(std::nullopt);
+  if (!answer.ok()) co_return absl::OkStatus();  // it is lost too: the operator knows best
+  const Record& record = answer->current;
+  const Protocol& protocol = half_.protocol();
+  // One that is older than what this half has followed says nothing about it.
+  const bool counts = record.epoch != 0 && record.epoch >= protocol.promised();
+  if (!counts || protocol.is_member(record)) co_return absl::OkStatus();
+  co_return refuse("HF4125", fmt::format("by the witness's record of epoch {} this half is not in "
+                                         "sync: it lacks acknowledged writes that the {} has",
+                                         record.epoch, to_string(other(options_.half.pair.me))));
+}
+
 asio::awaitable<Result<v1::PromoteResponse>> PairService::promote(v1::PromoteRequest request) {
   if (!request.force()) {
     co_return absl::InvalidArgumentError(
         "force: must be set, since acknowledged writes of the other half may be lost");
   }
-  log::warn("promoted by force");
+  if (!request.lose_other()) CO_TRY_OK(co_await may_promote());
+  log::warn("promoted by force", {{"lose_other", request.lose_other()}});
   // One that was active already, and served nobody, is so in a later one.
   const Epoch before = half_.protocol().epoch();
   act(half_.force(clock_.now()));

@@ -127,6 +127,11 @@ class Replica {
   virtual asio::awaitable<Status> begin_copy(ReplicaFacts of) = 0;
   virtual asio::awaitable<Status> add_to_copy(CopyPage page) = 0;
   virtual asio::awaitable<Result<Head>> finish_copy(Epoch promise) = 0;
+
+  // All of it as of now, in a file of its own: a store as this one is. `path` must not be there; it
+  // is on disk when this returns OK, and not there at all otherwise. kUnimplemented: this one has
+  // no file. Watches and reads wait meanwhile, writes do not.
+  virtual asio::awaitable<Status> back_up(std::string path) = 0;
 };
 
 }  // namespace holdfast::store

@@ -78,6 +78,7 @@ class SqliteStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> begin_copy(ReplicaFacts of) override;
   asio::awaitable<Status> add_to_copy(CopyPage page) override;
   asio::awaitable<Result<Head>> finish_copy(Epoch promise) override;
+  asio::awaitable<Status> back_up(std::string path) override;
 
   const SqliteStoreStats& stats() const { return stats_; }
 
