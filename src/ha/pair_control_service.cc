@@ -80,6 +80,22 @@ std::string PairService::with_cause(const Status& problem) const {
   return text;
 }
 
+// What keeps the own disk from being what the pair needs: the other half cannot tell.
+void PairService::add_disk_problems(v1::PairStatus& status) const {
+  const Status taking = half_.is_active() ? absl::OkStatus() : intake_.obstacle();
+  if (split_reason(taking).code == "HF4119") {
+    return status.add_problems(std::string(taking.message()));
+  }
+  const Status disk = replica_.disk().ok() ? taking : replica_.disk();
+  if (disk.ok()) return;
+  std::string why = fmt::format("HF4126: the disk of {} takes no writes: {}", options_.half.name,
+                                std::string(disk.message()));
+  if (half_.is_active() && half_.in_sync(clock_.now())) {
+    why += "; the other half is in sync: `holdfast ha switchover` makes it active";
+  }
+  status.add_problems(why);
+}
+
 v1::PairStatus PairService::status() const {
   const Time now = clock_.now();
   v1::PairStatus out;
@@ -109,6 +125,7 @@ v1::PairStatus PairService::status() const {
   out.set_if_active_died(half_.if_active_died(now));
   const std::vector<Status> problems = half_.problems(now);
   for (const Status& problem : problems) out.add_problems(with_cause(problem));
+  add_disk_problems(out);
   if (!options_.quarantine_folder.empty()) {
     out.set_quarantined(static_cast<uint32_t>(quarantine_files(options_.quarantine_folder).size()));
   }

@@ -31,6 +31,7 @@ class MemoryStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> compact(Revision through) override;
 
   const ReplicaFacts& facts() const override { return lineage_.facts(); }
+  Status disk() const override { return absl::OkStatus(); }
   void on_written(std::move_only_function<void()> listener) override {
     on_written_ = std::move(listener);
   }

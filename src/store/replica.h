@@ -85,6 +85,9 @@ class Replica {
 
   // As of the last write that finished.
   virtual const ReplicaFacts& facts() const = 0;
+  // Why the last write did not get to the disk; OK again after one that did, and had something in
+  // it.
+  virtual Status disk() const = 0;
   // Called on the executor when writes have finished, before they are answered: the head may have
   // moved. One listener, which must not call back; an empty one ends it.
   virtual void on_written(std::move_only_function<void()> listener) = 0;
