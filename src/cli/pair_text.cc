@@ -104,6 +104,9 @@ std::string witness_text(const v1::PairStatus& pair) {
   std::string members;
   if (pair.record().primary_in_sync()) members += "primary";
   if (pair.record().backup_in_sync()) members += members.empty() ? "backup" : " and backup";
+  if (pair.witness_never_heard()) {
+    return fmt::format("witness     {}, not heard since this half started\n", safe(pair.witness()));
+  }
   return fmt::format("witness     {}, heard {} ago; its record: epoch {}, in sync {}\n",
                      safe(pair.witness()), to_short_string(to_duration(pair.witness_silent())),
                      pair.record().epoch(), members.empty() ? "nobody" : members);
@@ -112,9 +115,11 @@ std::string witness_text(const v1::PairStatus& pair) {
 std::string switch_text(const v1::PairStatus& pair, WallTime now) {
   if (!pair.has_last_switch()) return "last switch none since this half started\n";
   const v1::PairSwitch& last = pair.last_switch();
-  return fmt::format("last switch {} to {}, epoch {}, took {}: {}\n",
-                     relative(to_wall(last.at()), now), safe(last.to()), last.epoch(),
-                     to_short_string(to_duration(last.took())), safe(last.reason()));
+  const Duration took = to_duration(last.took());
+  return fmt::format("last switch {} to {}, epoch {}{}: {}\n", relative(to_wall(last.at()), now),
+                     safe(last.to()), last.epoch(),
+                     took == Duration::zero() ? "" : ", took " + to_short_string(took),
+                     safe(last.reason()));
 }
 
 // A half that nobody confirms as active may have been replaced already.

@@ -84,7 +84,8 @@ std::string PairService::with_cause(const Status& problem) const {
 void PairService::add_disk_problems(v1::PairStatus& status) const {
   const Status taking = half_.is_active() ? absl::OkStatus() : intake_.obstacle();
   if (split_reason(taking).code == "HF4119") {
-    return status.add_problems(std::string(taking.message()));
+    status.add_problems(std::string(taking.message()));
+    return;
   }
   const Status disk = replica_.disk().ok() ? taking : replica_.disk();
   if (disk.ok()) return;
@@ -109,6 +110,7 @@ v1::PairStatus PairService::status() const {
   if (witness_) {
     out.set_witness(witness_->address());
     *out.mutable_witness_silent() = proto_duration(witness_->silence());
+    out.set_witness_never_heard(!witness_->was_heard());
   }
   if (const std::optional<Switch>& last = half_.last_switch()) {
     v1::PairSwitch& made = *out.mutable_last_switch();
