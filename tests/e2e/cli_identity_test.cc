@@ -150,6 +150,26 @@ TEST_F(CliIdentity, WhoJoinsWithoutANameIsToldHowToSayIt) {
   EXPECT_THAT(nameless.error, AllOf(HasSubstr("the node's name"), HasSubstr("--name NAME")));
 }
 
+TEST_F(CliIdentity, AUserIsNotMadeForAPasswordThatIsTooShort) {
+  init();
+  const ProgramOutcome made =
+      admin({"user", "create", "ann", "--role", "viewer", "--password-file", "-"}, "short\n");
+
+  EXPECT_EQ(made.exit_code, 65) << made.error;
+  EXPECT_THAT(made.error, HasSubstr("nothing was changed"));
+  EXPECT_EQ(admin({"get", "user", "ann"}).exit_code, 1) << "there is none";
+}
+
+TEST_F(CliIdentity, ARoleThatDoesNotExistIsAWarning) {
+  init();
+  const ProgramOutcome made = admin({"user", "create", "ann", "--role", "viewr"});
+  const ProgramOutcome known = admin({"user", "create", "bob", "--role", "viewer"});
+
+  EXPECT_EQ(made.exit_code, 0) << made.error;
+  EXPECT_THAT(made.error, HasSubstr("there is no role \"viewr\""));
+  EXPECT_THAT(known.error, Not(HasSubstr("there is no role")));
+}
+
 TEST_F(CliIdentity, ATokenIsForWhatItWasMadeFor) {
   const std::string pin = init();
   const ProgramOutcome wrong_zone =
