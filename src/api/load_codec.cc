@@ -16,6 +16,7 @@ namespace {
 
 // No connection count of this world; sums of them stay within 64 bits.
 constexpr uint64_t kMostConnections = uint64_t{1} << 48;
+constexpr Duration kSlowest = std::chrono::seconds(5);
 
 Status wrong(std::string_view what) {
   return coded(absl::StatusCode::kInvalidArgument, "HF2401", what);
@@ -95,7 +96,13 @@ Result<route::LoadReport> read_report(const v1::LoadReport& said) {
         absl::StatusCode::kResourceExhausted, "HF2402",
         fmt::format("{} pools in one report; at most {}", said.pools_size(), kMostPoolsOfAReport));
   }
-  route::LoadReport report{.boot = said.boot(), .number = said.number(), .grant = said.grant()};
+  // However slow they are: who waits for answers longer than that has no lease between them.
+  const Duration answered_in =
+      std::clamp<Duration>(resource::to_duration(said.answered_in()), Duration::zero(), kSlowest);
+  route::LoadReport report{.boot = said.boot(),
+                           .number = said.number(),
+                           .grant = said.grant(),
+                           .answered_in = answered_in};
   report.pools.reserve(said.pools_size());
   std::set<std::pair<std::string_view, std::string_view>> seen;
   for (const v1::PoolReport& each : said.pools()) {
@@ -121,6 +128,7 @@ v1::LoadGrant to_proto(const route::LoadGrant& grant) {
     pool.set_zone(each.pool.zone);
     if (each.limit != route::kNoLimit) pool.set_limit(each.limit);
     pool.set_fixed(each.fixed);
+    pool.set_scarce(each.scarce);
   }
   return out;
 }

@@ -31,6 +31,7 @@ v1::LoadReport to_proto(const route::LoadReport& report) {
   out.set_boot(report.boot);
   out.set_number(report.number);
   out.set_grant(report.grant);
+  *out.mutable_answered_in() = resource::to_proto(report.answered_in);
   for (const route::PoolReport& pool : report.pools) *out.add_pools() = to_proto(pool);
   return out;
 }
@@ -43,7 +44,8 @@ route::LoadGrant from_proto(const v1::LoadGrant& grant) {
   for (const v1::PoolGrant& pool : grant.pools()) {
     out.pools.push_back({.pool = {.service = pool.service(), .zone = pool.zone()},
                          .limit = pool.has_limit() ? pool.limit() : route::kNoLimit,
-                         .fixed = pool.fixed()});
+                         .fixed = pool.fixed(),
+                         .scarce = pool.scarce()});
   }
   return out;
 }

@@ -14,6 +14,7 @@ TEST(LoadCodec, AReportSaysEverythingButWhoReports) {
       .boot = 9,
       .number = 3,
       .grant = 2,
+      .answered_in = 30ms,
       .pools = {{.pool = {"web", "a"},
                  .active = 1,
                  .opened = 5,
@@ -30,6 +31,7 @@ TEST(LoadCodec, AReportSaysEverythingButWhoReports) {
   EXPECT_EQ(said.boot(), 9U);
   EXPECT_EQ(said.number(), 3U);
   EXPECT_EQ(said.grant(), 2U);
+  EXPECT_EQ(said.answered_in().nanos(), 30'000'000);
   const v1::PoolReport& pool = said.pools(0);
   EXPECT_EQ(pool.service() + pool.zone(), "weba");
   EXPECT_EQ(pool.active() * 10 + pool.opened() - pool.closed(), 11U);
@@ -55,6 +57,7 @@ TEST(LoadCodec, AGrantIsReadWhole) {
   pool.set_zone("a");
   pool.set_limit(8);
   pool.set_fixed(2);
+  pool.set_scarce(true);
   said.add_pools()->set_service("db");
 
   const route::LoadGrant grant = from_proto(said);
@@ -63,7 +66,7 @@ TEST(LoadCodec, AGrantIsReadWhole) {
   EXPECT_EQ(grant.report, 3U);
   EXPECT_EQ(grant.ttl, 5s);
   EXPECT_EQ(grant.report_every, 250ms);
-  EXPECT_EQ(grant.pools.at(0), (route::PoolGrant{{"web", "a"}, 8, 2}));
+  EXPECT_EQ(grant.pools.at(0), (route::PoolGrant{{"web", "a"}, 8, 2, true}));
   EXPECT_EQ(grant.pools.at(1).limit, route::kNoLimit);
 }
 
