@@ -50,7 +50,8 @@ bool Half::lacks_record() const {
   const bool heard = witness_heard_ && !witness_silent_since_;
   const bool first = options_.pair.me == Member::Primary && protocol_.promised() <= 1;
   return options_.pair.mode == Mode::Witness && heard && !is_active() && !first &&
-         protocol_.head().epoch != 0 && protocol_.record().epoch == 0;
+         protocol_.head().epoch != 0 && protocol_.record().epoch == 0 &&
+         protocol_.outdated_record() == 0;
 }
 
 // Configured so that the two cannot be a pair. The schema is another matter: they may still decide

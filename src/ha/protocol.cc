@@ -135,7 +135,10 @@ Actions Protocol::on_record_of_peer(const PeerFacts& facts) {
   if (facts.state != State::Active) {
     return is_outdated(facts.record) ? Actions() : learn(facts.record);
   }
-  if (facts.record.active() != me_) record_ = facts.record;
+  if (facts.record.active() != me_) {
+    record_ = facts.record;
+    outdated_ = 0;
+  }
   return {};
 }
 

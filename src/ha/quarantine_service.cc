@@ -25,6 +25,7 @@ asio::awaitable<Status> set_aside(store::Replica& replica, std::string folder, W
   const Head head = replica.facts().head;
   if (!find_whole_store(folder, head).empty()) co_return absl::OkStatus();
   Status kept = make_private_folder(folder);
+  remove_unfinished_stores(folder);
   const std::string name = whole_store_name(now, head);
   if (kept.ok()) kept = co_await replica.back_up(folder + "/" + name);
   if (absl::IsUnimplemented(kept)) co_return absl::OkStatus();

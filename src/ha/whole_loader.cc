@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 namespace holdfast::ha {
 namespace {
@@ -12,6 +13,17 @@ namespace fs = std::filesystem;
 
 std::string ending(const store::Head& head) {
   return fmt::format("-{}-{}-{:016x}.sqlite", head.epoch, head.revision, head.chain);
+}
+
+std::vector<std::string> names_with(const std::string& folder, std::string_view end) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(end)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace
@@ -23,14 +35,14 @@ std::string whole_store_name(WallTime at, const store::Head& head) {
 }
 
 std::vector<std::string> whole_stores(const std::string& folder) {
-  std::vector<std::string> names;
+  return names_with(folder, ".sqlite");
+}
+
+void remove_unfinished_stores(const std::string& folder) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with(".sqlite")) names.push_back(name);
+  for (const std::string& name : names_with(folder, ".sqlite.part")) {
+    fs::remove(folder + "/" + name, error);
   }
-  std::ranges::sort(names);
-  return names;
 }
 
 std::string find_whole_store(const std::string& folder, const store::Head& head) {

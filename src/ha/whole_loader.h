@@ -21,6 +21,8 @@ std::vector<std::string> whole_stores(const std::string& folder);
 std::string find_whole_store(const std::string& folder, const store::Head& head);
 // Removes the oldest of more than kMaxWholeStores, and says which.
 std::vector<std::string> trim_whole_stores(const std::string& folder);
+// What a crash left half made.
+void remove_unfinished_stores(const std::string& folder);
 void discard_whole_store(const std::string& folder, const store::Head& head);
 
 }  // namespace holdfast::ha

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "base/private_file.h"
 #include "ha/quarantine_loader.h"
@@ -80,6 +81,17 @@ TEST_F(WholeStores, TheOldestGoesWhenThereAreTooMany) {
   ASSERT_EQ(left.size(), kMaxWholeStores);
   EXPECT_EQ(left.back(), find_whole_store(folder_, mine_->facts().head));
   EXPECT_THAT(left.front(), HasSubstr("19700101T000001"));
+}
+
+TEST_F(WholeStores, WhatACrashLeftHalfMadeIsRemoved) {
+  ASSERT_TRUE(run(mine_->begin_tenure(1)).ok());
+  commit("one");
+  const std::string unfinished = folder_ + "/19700101T000000-1-1-0.sqlite.part";
+  ASSERT_TRUE(make_private_folder(folder_).ok());
+  ASSERT_TRUE(write_private_file(unfinished, "half").ok());
+  ASSERT_TRUE(keep().ok());
+  EXPECT_FALSE(std::filesystem::exists(unfinished));
+  EXPECT_EQ(whole_stores(folder_).size(), 1U);
 }
 
 TEST_F(WholeStores, WhatCannotBeSetAsideIsNotReplaced) {

@@ -7,8 +7,8 @@
 
 namespace holdfast::store {
 
-// For the owner only, whole or not at all: made beside its place, synced, then renamed. What a
-// crash left half made is removed by the next. kResourceExhausted: the disk is full.
+// For the owner only, whole or not at all: made beside its place (`to`.part, which a crash leaves
+// there), synced, then renamed. kResourceExhausted: the disk is full.
 Status back_up_sqlite_file(const std::string& from, const std::string& to);
 
 }  // namespace holdfast::store
