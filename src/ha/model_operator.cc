@@ -28,14 +28,21 @@ std::optional<State> Space::forced(const State& state, Member half) {
   Ledger ledger = ledgers_[state.ledger];
   if (ledger.forces++ >= options_.forces) return std::nullopt;
   next.ledger = ledgers_.number(std::move(ledger));
-  for (const Input input : {Input::Force, Input::Tenure}) {
+  const Epoch before = node(state, half).disk.promised;
+  const auto is_done = [&] {
+    const Node& active = node(next, half);
+    return active.is_active() && active.protocol->epoch() >= before + kForcedLeap;
+  };
+  // A tenure that was under way already is on the disk first.
+  for (const Input input : {Input::Force, Input::Tenure, Input::Tenure}) {
+    if (is_done()) break;
     const std::optional<State> after_it = after(next, half, input, 0);
     if (!after_it) return std::nullopt;
     next = *after_it;
     next.messages.fill(kNone);
   }
   const Node& active = node(next, half);
-  if (!active.is_active() || active.disk.promised <= node(next, other(half)).disk.promised) {
+  if (!is_done() || active.disk.promised <= node(next, other(half)).disk.promised) {
     return std::nullopt;
   }
   const uint32_t history = messages_.number({.kind = Message::Kind::Replicate,
