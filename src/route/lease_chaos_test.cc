@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr uint64_t kSeeds = 30;
 #else
-constexpr uint64_t kSeeds = 300;
+constexpr uint64_t kSeeds = 200;
 #endif
 constexpr Duration kTtl = 5s;
 // A report that was repeated may come so late.
