@@ -335,6 +335,8 @@ TEST_F(ServingPrimary, APeerThatLacksNothingIsNotStalledByAQuestionThatFailed) {
 
 TEST_F(ServingBackup, APassiveHalfKnowsFromTheOtherThatItIsInSync) {
   follow();
+  peers_.in_sync = false;
+  hear();
   EXPECT_FALSE(half_->in_sync(now_));
   peers_.in_sync = true;
   hear();

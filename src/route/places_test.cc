@@ -62,8 +62,8 @@ TEST_F(PlacesTest, WhoWasNeverToldKeepsToAnEvenShare) {
   places_.set_services(limited(20, 9), 5);
 
   EXPECT_EQ(take_within("a"), 4);
-  EXPECT_EQ(take_within("b"), 0);  // one was taken while counting
-  EXPECT_EQ(row("b").active, 1u);
+  EXPECT_EQ(row("b").active, 1u);  // taken while counting
+  EXPECT_EQ(take_within("b"), 0);
   EXPECT_FALSE(row("a").leased);
 }
 
