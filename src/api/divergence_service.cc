@@ -10,6 +10,7 @@
 #include "api/revocation_service.h"
 #include "base/reason.h"
 #include "ha/quarantine_loader.h"
+#include "ha/whole_loader.h"
 #include "ha/wire.h"
 #include "resource/codec.h"
 #include "resource/field_path.h"
@@ -95,6 +96,8 @@ v1::DivergenceFile DivergenceService::describe(const std::string& name,
   file.mutable_fork()->set_revision(header.fork);
   *file.mutable_head() = ha::to_proto(header.head);
   file.set_entries(header.entries);
+  const std::string whole = ha::find_whole_store(parts_.folder, header.head);
+  if (!whole.empty()) file.set_whole_store(parts_.folder + "/" + whole);
   file.set_changes(changes_of(quarantine).size());
   const bool done = ha::is_gone_through(parts_.folder, name);
   file.set_reapplied(done ? lost_of(quarantine).taken_away.size() : 0);
@@ -211,6 +214,11 @@ asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::resolv
   }
   response.set_kept(response.skipped() > 0);
   if (response.kept()) co_return response;
+  // A replay leaves it: there may be more in it than the file had.
+  const bool discards = request.way() == v1::ResolveDivergenceRequest::WAY_DISCARD;
+  if (const auto known = load(request.file()); discards && known.ok()) {
+    ha::discard_whole_store(parts_.folder, known->header.head);
+  }
   CO_TRY_OK(ha::discard_quarantine(parts_.folder, request.file()));
   parts_.audit.change(record_of(caller, "discard-divergence", request.file()));
   co_return response;

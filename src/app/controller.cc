@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -133,7 +134,9 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       load_(load_parts(), {.controller_name = options_.name}),
       registry_({.version = options_.version}),
       web_(loop_, {fan_out_, health_, registry_, clock_}, backend(),
-           {.http = {.max_connections = options_.max_http_connections}}),
+           {.http = {.max_connections = options_.max_http_connections,
+                     .max_connections_per_address =
+                         std::max<size_t>(1, options_.max_http_connections / 4 * 3)}}),
       tasks_(loop_) {}
 
 Status Controller::listen() {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "base/reason.h"
+#include "app/pair_times.h"
 #include "rpc/channel.h"
 
 namespace holdfast::app {
@@ -44,17 +44,6 @@ std::string random_word() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-ha::Timing timing_of(const config::HaConfig& ha) {
-  return {.beat = ha.beat,
-          .lease = ha.lease,
-          .drop = ha.drop,
-          .take = ha.take,
-          .skew = ha.skew,
-          .witness_timeout = ha.witness_timeout,
-          .vote_patience = ha.vote_patience,
-          .recovery = ha.recovery};
-}
-
 ha::Mode mode_of(config::HaMode mode) {
   switch (mode) {
     case config::HaMode::BestEffort:
@@ -67,26 +56,21 @@ ha::Mode mode_of(config::HaMode mode) {
   return ha::Mode::Witness;
 }
 
-Result<std::optional<ha::PairOptions>> pair_options(const config::ControllerConfig& config) {
+// Requires: the configuration was checked, with check_pair_times().
+std::optional<ha::PairOptions> pair_options(const config::ControllerConfig& config) {
   const config::HaConfig& ha = config.ha;
   std::optional<ha::PairOptions> pair;
   if (ha.peer.empty()) return pair;
-  const ha::Timing timing = timing_of(ha);
-  TRY_OK(ha::check(timing));
   const std::string& listen = config.controller.listen.front();
   const int port = std::stoi(listen.substr(listen.rfind(':') + 1));
   pair.emplace();
   pair->half.pair = {
       .me = ha.role == config::HaRole::Primary ? ha::Member::Primary : ha::Member::Backup,
       .mode = mode_of(ha.mode)};
-  pair->half.timing = timing;
+  pair->half.timing = timing_of(ha);
   pair->half.process = random_word();
   pair->half.name = config.controller.name;
   pair->half.address = config::advertised_address(config, static_cast<uint16_t>(port));
-  if (ha.peer == pair->half.address) {
-    return coded(absl::StatusCode::kInvalidArgument, "HF6010",
-                 fmt::format("ha.peer is {}, which is this controller itself", ha.peer));
-  }
   pair->peer.address = ha.peer;
   pair->peer.silence = 2 * ha.take;
   if (ha.mode == config::HaMode::Witness) {
@@ -130,7 +114,7 @@ Result<ControllerOptions> controller_options(const config::ControllerConfig& con
   options.grpc.max_connections = config.limits.connections;
   options.max_http_connections = config.limits.connections;
   options.health.recovery_window = config.health.recovery_window;
-  TRY(options.pair, pair_options(config));
+  options.pair = pair_options(config);
   if (options.pair) {
     // Entries of the history travel in the same way as calls: a smaller limit would stop them.
     options.grpc.max_message_bytes = std::max(options.grpc.max_message_bytes, kPairMessageBytes);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <span>
 
+#include "app/pair_times.h"
 #include "app/paths.h"
 #include "base/reason.h"
 #include "config/file_loader.h"
@@ -141,8 +142,11 @@ void DaemonConfig::add_tracking(CLI::App& command) {
 }
 
 Result<config::Loaded> DaemonConfig::load(config::Role role) const {
-  config::Gathering gathering{
-      .file = file_, .default_data_dir = default_data_dir(), .flags = {}, .role = role};
+  config::Gathering gathering{.file = file_,
+                              .default_data_dir = default_data_dir(),
+                              .flags = {},
+                              .role = role,
+                              .pair_times = check_pair_times};
   for (const auto& [key, value] : flags_) {
     if (value) gathering.flags[key] = *value;
   }

@@ -59,7 +59,8 @@ void add_join(CLI::App& app, CommandLine& line) {
   CLI::App* join =
       app.add_subcommand("join",
                          "make this machine a node of a cluster\n"
-                         "  holdfast join ctl-1.example:7443 --pin sha256:... --token-file token");
+                         "  holdfast join ctl-1.example:7443 --pin sha256:... --token-file token "
+                         "--name edge-07");
   add_introduction(*join, line.join.introduction);
   join->add_option("--token-file", line.join.token_file,
                    "file with the token, - for standard input; or HOLDFAST_TOKEN");

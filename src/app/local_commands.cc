@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/command_line.h"
+#include "app/pair_times.h"
 #include "app/paths.h"
 #include "cli/completion.h"
 #include "cli/output.h"
@@ -44,6 +45,7 @@ LocalCommands::LocalCommands(CLI::App& app) {
   }
   schema_ = config->add_subcommand("schema", "print the JSON Schema of the file, for editors");
   config_.default_data_dir = default_data_dir();
+  config_.pair_times = check_pair_times;
 }
 
 std::optional<cli::Exit> LocalCommands::run() const {

@@ -18,9 +18,17 @@ void add_promote(CLI::App& ha, CommandLine& line) {
       "be lost and does nothing. In mode sync it is the only way on when a half has died; in mode\n"
       "witness a half takes over by itself, unless the witness is gone too. If the other half is\n"
       "there, use switchover: that loses nothing.\n"
+      "A half that never had a copy, or is not in sync by the witness's record, refuses: bring "
+      "the\n"
+      "other back. --lose-the-other-half insists, when that one is gone for good.\n"
       "See that the other half is really off. If it lives on unseen, what it acknowledges is lost\n"
       "to clients; nodes refuse it from then on, and `ha divergence` shows what it wrote.");
-  promote->add_flag("--force", line.promote.force, "do it, whatever is lost");
+  promote->add_flag("--force", line.promote.force,
+                    "do it, unless this half is known to lack what the other has");
+  promote
+      ->add_flag("--lose-the-other-half", line.promote.lose_other,
+                 "with --force: do it also if this half has nothing")
+      ->needs("--force");
   line.on(promote, [&line](const cli::Console& console) {
     line.connection.follow = false;
     return line.with_session(

@@ -32,7 +32,8 @@ void add_proxy_verbs(CLI::App& app, CommandLine& line) {
       })
       ->type_name("DURATION");
   drain->add_flag("--now", line.drain.now, "cut what runs at once");
-  drain->add_flag("!--no-wait", line.drain.wait, "return as soon as it has begun");
+  drain->add_flag_callback(
+      "--no-wait", [&line] { line.drain.wait = false; }, "return as soon as it has begun");
   drain->add_option("--proxy", line.drain.address,
                     "HOST:PORT of its public address (default: as the controllers know it)");
   drain->add_option("--node", line.drain.node, "its socket or its data folder")->type_name("PATH");

@@ -54,7 +54,10 @@ void add_get(CLI::App& app, CommandLine& line) {
   get->add_option("--count", line.get.count, "with --watch: stop after so many changes");
   get->add_option("--node", line.get.node,
                   "for tunnels and caches: ask this node itself, by its socket or its data folder")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->check([](const std::string& path) {
+        return path.empty() ? std::string("--node: name its socket or its data folder") : "";
+      });
   add_output(*get, line.get.output);
   line.on(get, [&line](const cli::Console& console) {
     const Status selector = parse_selector(line);

@@ -95,7 +95,7 @@ Exit init(const Session& session, const InitOptions& options) {
   print_err(fmt::format(
       "\n{} Keep the pin: nodes and users recognise the cluster by it.\n"
       "Next, here:      holdfast token create --role agent --out token\n"
-      "then on a node:  holdfast join THIS_HOST:{} --pin {} --token-file token\n",
+      "then on a node:  holdfast join THIS_HOST:{} --pin {} --token-file token --name NAME\n",
       there ? "The authority already exists; nothing was changed." : "The authority was made.",
       kDefaultPort, first_pin(*authority)));
   return Exit::Ok;

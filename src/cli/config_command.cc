@@ -26,7 +26,8 @@ bool read(const ConfigOptions& options, Reading& out) {
   Result<config::Sources> sources = config::gather({.file = options.file,
                                                     .default_data_dir = options.default_data_dir,
                                                     .flags = {},
-                                                    .role = options.role});
+                                                    .role = options.role,
+                                                    .pair_times = options.pair_times});
   if (!sources.ok()) {
     const Reason reason = split_reason(sources.status());
     print_err(fmt::format("error {}: {}\n  next: name a readable file with -f\n", reason.code,

@@ -1,6 +1,7 @@
 // `holdfast config …`: what the daemon would make of its configuration, without a daemon.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "cli/errors.h"
@@ -13,7 +14,8 @@ struct ConfigOptions {
   std::string default_data_dir;  // as the daemon would choose it
   bool effective = false;        // show also what nobody has set
   bool with_source = false;
-  config::Role role = config::Role::Controller;  // whose keys are looked at
+  config::Role role = config::Role::Controller;                 // whose keys are looked at
+  std::function<Status(const config::HaConfig&)> pair_times{};  // as in config::Sources
 };
 
 // Every error and warning on stderr. Exit::BadInput if there is an error, or the file cannot be

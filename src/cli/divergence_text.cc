@@ -63,13 +63,20 @@ std::string render_divergences(const v1::ListDivergencesResponse& list, const Pa
   if (list.files().empty()) return "no history of this half has diverged\n";
   std::vector<Row> rows;
   for (const v1::DivergenceFile& each : list.files()) {
-    rows.push_back({each.file(), age(to_wall(each.at()), how.now), each.half(),
-                    std::to_string(each.fork().revision()), std::to_string(each.head().revision()),
-                    std::to_string(each.changes()), std::to_string(each.reapplied()),
-                    each.reason()});
+    // Of one that is damaged nothing is known but its name.
+    const std::string since = each.has_at() ? age(to_wall(each.at()), how.now) : "-";
+    rows.push_back({each.file(), since, each.half(), std::to_string(each.fork().revision()),
+                    std::to_string(each.head().revision()), std::to_string(each.changes()),
+                    std::to_string(each.reapplied()), each.reason()});
   }
-  return render_table({"FILE", "AGE", "HALF", "FORK", "HEAD", "CHANGES", "REAPPLIED", "REASON"},
-                      rows, how.last);
+  std::string text = render_table(
+      {"FILE", "AGE", "HALF", "FORK", "HEAD", "CHANGES", "REAPPLIED", "REASON"}, rows, how.last);
+  for (const v1::DivergenceFile& each : list.files()) {
+    if (each.whole_store().empty()) continue;
+    text += fmt::format("{}: the whole store, as it was, is {} on {}\n", printable(each.file()),
+                        printable(each.whole_store()), printable(each.half()));
+  }
+  return text;
 }
 
 std::string render_divergence(const v1::Divergence& divergence, const PairText& how) {

@@ -68,6 +68,14 @@ std::expected<std::string, Failure> prepare_folder(const JoinOptions& options) {
   return folder;
 }
 
+Exit refused(const Session& session, const JoinOptions& options, const Status& why) {
+  Failure failure = explain(why, session.client.asked());
+  if (absl::IsInvalidArgument(why) && options.name.empty()) {
+    failure.next = "name the node with --name NAME, or use a token that was made with --name";
+  }
+  return session.console.report(failure);
+}
+
 }  // namespace
 
 Exit join(const Console& console, const JoinOptions& options) {
@@ -85,12 +93,14 @@ Exit join(const Console& console, const JoinOptions& options) {
   const Session session{console, **client};
   const Result<v1::Credentials> joined = session.client.identity(
       &IdentityCalls::Join, join_request(options, *token, key->request_pem));
-  if (!joined.ok()) return session.failed(joined.status());
+  if (!joined.ok()) return refused(session, options, joined.status());
   const Status written =
       write_identity(*folder, *joined, key->private_key_pem, session.client.server());
   if (!written.ok()) {
-    return console.report({Exit::Failed, "HF6001", std::string(written.message()),
-                           "the token is spent; make room, and a new one"});
+    return console.report(
+        {Exit::Failed, "HF6001", std::string(written.message()),
+         "one use of the token is spent; make room, then join again, with a new token if that "
+         "was the last"});
   }
   print_out(fmt::format("{}/{}\n", node_role(joined->certificate_pem()), joined->name()));
   const Result<identity::Validity> validity = identity::validity_of(joined->certificate_pem());

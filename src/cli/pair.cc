@@ -113,11 +113,15 @@ Exit promote(const Session& session, const PromoteOptions& options) {
   if (!options.force) {
     const auto pair = session.client.pair(&PairCalls::GetPair, {});
     if (!pair.ok()) return session.failed(pair.status());
-    return session.console.report(
-        {Exit::Usage, "HF4130", promotion_risk(*pair), std::string(find_reason("HF4130")->next)});
+    const bool serves =
+        pair->self().state() == v1::PAIR_STATE_ACTIVE && pair->not_serving().empty();
+    const std::string next =
+        serves ? "nothing: there is nothing to promote" : std::string(find_reason("HF4130")->next);
+    return session.console.report({Exit::Usage, "HF4130", promotion_risk(*pair), next});
   }
   v1::PromoteRequest request;
   request.set_force(true);
+  request.set_lose_other(options.lose_other);
   const auto done = session.client.pair(&PairCalls::Promote, request);
   if (!done.ok()) return session.failed(done.status());
   print_out(fmt::format("this half is active, alone, epoch {}\n", done->epoch()));

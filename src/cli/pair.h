@@ -21,6 +21,7 @@ Exit switch_over(const Session& session);
 
 struct PromoteOptions {
   bool force = false;
+  bool lose_other = false;  // also if this half is known to have less, or nothing
 };
 // Without --force it says what may be lost, and does nothing.
 Exit promote(const Session& session, const PromoteOptions& options);

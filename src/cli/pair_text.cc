@@ -104,6 +104,9 @@ std::string witness_text(const v1::PairStatus& pair) {
   std::string members;
   if (pair.record().primary_in_sync()) members += "primary";
   if (pair.record().backup_in_sync()) members += members.empty() ? "backup" : " and backup";
+  if (pair.witness_never_heard()) {
+    return fmt::format("witness     {}, not heard since this half started\n", safe(pair.witness()));
+  }
   return fmt::format("witness     {}, heard {} ago; its record: epoch {}, in sync {}\n",
                      safe(pair.witness()), to_short_string(to_duration(pair.witness_silent())),
                      pair.record().epoch(), members.empty() ? "nobody" : members);
@@ -112,9 +115,11 @@ std::string witness_text(const v1::PairStatus& pair) {
 std::string switch_text(const v1::PairStatus& pair, WallTime now) {
   if (!pair.has_last_switch()) return "last switch none since this half started\n";
   const v1::PairSwitch& last = pair.last_switch();
-  return fmt::format("last switch {} to {}, epoch {}, took {}: {}\n",
-                     relative(to_wall(last.at()), now), safe(last.to()), last.epoch(),
-                     to_short_string(to_duration(last.took())), safe(last.reason()));
+  const Duration took = to_duration(last.took());
+  return fmt::format("last switch {} to {}, epoch {}{}: {}\n", relative(to_wall(last.at()), now),
+                     safe(last.to()), last.epoch(),
+                     took == Duration::zero() ? "" : ", took " + to_short_string(took),
+                     safe(last.reason()));
 }
 
 // A half that nobody confirms as active may have been replaced already.
@@ -263,6 +268,12 @@ std::string promotion_risk(const v1::PairStatus& pair) {
     return fmt::format("{} is there: `holdfast ha switchover` moves without losing anything",
                        pair.peer().name());
   }
+  if (pair.self().head().epoch() == 0) {
+    return fmt::format(
+        "{} has nothing: it never had a copy. To promote it gives up all that the "
+        "other half has",
+        pair.self().name());
+  }
   const std::string mine = fmt::format("{} has epoch {} and revision {}", pair.self().name(),
                                        pair.self().head().epoch(), pair.self().head().revision());
   if (pair.peer().connected()) {
@@ -273,14 +284,14 @@ std::string promotion_risk(const v1::PairStatus& pair) {
   if (pair.peer().state() == v1::PAIR_STATE_UNSPECIFIED) {
     return mine +
            ", and has not heard the other since it was started. What the other has alone is "
-           "lost to clients, and kept in a file of its own when it comes back";
+           "lost to clients; its whole store is set aside on its disk when it comes back";
   }
   const std::string known = fmt::format("{}, and the other was at {} when it fell silent {} ago",
                                         mine, pair.peer().head().revision(),
                                         to_short_string(to_duration(pair.peer().silent())));
   return known +
          ". What the other acknowledged since, if it lives on unseen, is lost to clients, "
-         "and kept in a file of its own when it comes back";
+         "and set aside with its whole store when it comes back";
 }
 
 }  // namespace holdfast::cli

@@ -25,6 +25,7 @@ v1::PairHalf half(v1::PairMember member, v1::PairState state, const std::string&
   out.set_version("0.6.0");
   out.set_epoch(6);
   out.mutable_head()->set_revision(812);
+  out.mutable_head()->set_epoch(6);
   out.set_connected(true);
   return out;
 }
@@ -128,6 +129,23 @@ TEST(PairText, WithoutAPairThereIsOneSentenceAndNoLineInStatus) {
 TEST(PairText, StatusHasOneLineOfIt) {
   EXPECT_EQ(pair_line(after_failover()),
             "pair       ctl-b is active, epoch 6, mode witness, in sync\n");
+}
+
+TEST(PairText, WhatIsNotKnownIsNotShown) {
+  v1::PairStatus pair = after_failover();
+  pair.set_witness_never_heard(true);
+  pair.mutable_last_switch()->clear_took();
+  const std::string text = render_pair(pair, {.now = kNow});
+  EXPECT_THAT(text, HasSubstr("witness     10.0.0.3:7444, not heard since this half started\n"));
+  EXPECT_THAT(text, HasSubstr("to ctl-b, epoch 4: the active half was killed\n"));
+}
+
+TEST(PairText, AnEmptyHalfSaysWhatItsPromotionGivesUp) {
+  v1::PairStatus pair = after_failover();
+  pair.mutable_self()->set_state(v1::PAIR_STATE_PASSIVE);
+  pair.mutable_self()->mutable_head()->set_epoch(0);
+  pair.mutable_peer()->set_connected(false);
+  EXPECT_THAT(promotion_risk(pair), HasSubstr("gives up all that the other half has"));
 }
 
 TEST(PairText, ForeignTextCannotPaintTheTerminal) {

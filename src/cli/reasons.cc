@@ -159,7 +159,8 @@ constexpr ReasonInfo kReasons[] = {
      "Only a node that is online renews its certificate; this one has not announced itself.",
      "nodes do this by themselves; start `holdfastd agent` or `holdfastd proxy` on it"},
     {"HF5017", "not joined", "There is no identity in this data folder.",
-     "join with `holdfast join SERVER --token-file FILE`, or name the folder with --data-dir"},
+     "join with `holdfast join SERVER --pin PIN --token-file FILE --name NAME`, or name the folder "
+     "with --data-dir"},
     {"HF5018", "the identity cannot be used",
      "A file of the node's identity is missing or damaged, or is another role's.",
      "mend the file, start the right role, or join again with --replace"},

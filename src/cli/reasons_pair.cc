@@ -52,11 +52,21 @@ constexpr ReasonInfo kReasons[] = {
      "read what there is now, and do it again if it is not there"},
     {"HF4116", "a file of a divergence is broken",
      "Its text was cut or altered, so it is not used.",
-     "keep the file and read it by hand; `ha divergence discard` takes it off the list"},
+     "copy the file from the folder `divergence` if you want to read it; `ha divergence discard` "
+     "deletes it"},
     {"HF4117", "the other half's disk does not take what it is sent",
      "It is there, and what it is sent does not get to its disk, which may be full or broken. With "
      "a witness the pair goes on without it; in mode sync no write is taken.",
      "make room on its disk, or mend it; it catches up by itself"},
+    {"HF4118", "the witness does not know of this tenure yet",
+     "A half was promoted by force, or began, while the witness was away. What it acknowledges is "
+     "on "
+     "its own disk alone, and nobody takes over from it.",
+     "bring the witness back: the active half tells it by itself"},
+    {"HF4119", "a store that lost cannot be set aside",
+     "The other half's history takes the place of this one's, which is kept whole in the folder "
+     "`divergence` first. That failed, so nothing was taken or changed.",
+     "make room on the disk of this half, as much as its store.db has; it goes on by itself"},
     {"HF4120", "a beat that makes no sense", "The other half sent what no half would.",
      "see that both run Holdfast, in versions next to each other"},
     {"HF4121", "two halves with one name", "Both controllers have the same name.",
@@ -67,9 +77,24 @@ constexpr ReasonInfo kReasons[] = {
      "A cluster is made at the primary of a pair, once; the other half joins it.",
      "run `holdfast init` at the primary; at the other half, `holdfast join` with a token of role "
      "controller"},
+    {"HF4124", "an empty half is not promoted",
+     "It never had a copy of the pair's data: promoted, it would serve nothing, and the other "
+     "half, "
+     "when it comes back, would be replaced by that.",
+     "promote or start the other half; if that one is gone for good, add --lose-the-other-half"},
+    {"HF4125", "a half that is not in sync is not promoted",
+     "The witness answers, and by its record clients were told of writes that this half lacks.",
+     "bring the other half back, it goes on by itself; if it is gone for good, add "
+     "--lose-the-other-half"},
+    {"HF4126", "a half's own disk takes no writes",
+     "It is full, or broken. An active half answers reads and refuses every write; a passive one "
+     "falls behind.",
+     "if the half is active and the other in sync, `holdfast ha switchover`; then make room on it"},
     {"HF4130", "a forced promotion loses what the other half knows alone",
      "Nothing was done. What the other half acknowledged and this one has not heard of is lost to "
-     "clients.",
+     "clients; when that half comes back, its whole store is set aside on its disk before it takes "
+     "a "
+     "copy of this one.",
      "see that the other half is off, then add --force; use switchover if it is there"},
     {"HF4131", "no such divergence", "No file of that name waits for a decision on this half.",
      "list them with `holdfast ha divergence`"},
@@ -87,6 +112,12 @@ constexpr ReasonInfo kReasons[] = {
     {"HF4206", "the witness has no record of the pair",
      "It is new, or lost its disk, or the mode of the pair was another before, and no half was "
      "active meanwhile: neither can know whether it has all that was acknowledged.",
+     "see with `holdfast ha status` which half has the higher epoch and revision, and run "
+     "`holdfast ha promote --force` there"},
+    {"HF4207", "the witness's record is older than the pair",
+     "It was restored from an old copy, or missed a promotion by force, and no half is active to "
+     "tell "
+     "it: by such a record nobody begins, since it does not know who has everything.",
      "see with `holdfast ha status` which half has the higher epoch and revision, and run "
      "`holdfast ha promote --force` there"},
     {"HF4301", "the caller knows a later epoch",

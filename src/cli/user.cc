@@ -3,12 +3,15 @@
 
 #include <cstdlib>
 
+#include "base/bytes.h"
 #include "base/private_file.h"
 #include "cli/identity_commands.h"
 #include "cli/introduction.h"
 #include "cli/output.h"
 #include "cli/secrets.h"
 #include "cli/times.h"
+#include "identity/password.h"
+#include "identity/permissions.h"
 #include "resource/registry.h"
 #include "resource/validation.h"
 
@@ -32,6 +35,19 @@ Result<bool> is_own(Client& client, const std::string& user) {
   return me.role() == "user" && me.name() == user;
 }
 
+// A role that does not exist grants nothing; it may be made later.
+void warn_of_unknown_roles(Client& client, const std::vector<std::string>& roles) {
+  for (const std::string& role : roles) {
+    const bool built_in = identity::builtin_role(role).rules_size() > 0;
+    v1::GetRequest request;
+    request.set_kind(std::string(resource::info(resource::Kind::Role).name));
+    request.set_name(role);
+    if (built_in || !absl::IsNotFound(client.get(request).status())) continue;
+    print_err(fmt::format("warning: there is no role {}; it grants nothing until there is\n",
+                          quoted(role)));
+  }
+}
+
 Exit create_without_password(const Session& session, const UserOptions& options) {
   v1::WriteRequest request;
   *request.mutable_resource() = resource::make_resource(resource::Kind::User, options.name);
@@ -42,6 +58,7 @@ Exit create_without_password(const Session& session, const UserOptions& options)
   const Result<v1::Resource> created = session.client.create(request);
   if (!created.ok()) return session.failed(created.status());
   print_out(fmt::format("user/{} created\n", options.name));
+  warn_of_unknown_roles(session.client, options.roles);
   return Exit::Ok;
 }
 
@@ -54,6 +71,11 @@ Exit create_user(const Session& session, const UserOptions& options) {
     password = read_secret(
         {.file = options.password_file, .variable = kPassword, .file_option = "--password-file"});
     if (!password) return session.console.report(password.error());
+    const Status good = identity::check_password(*password);
+    if (!good.ok()) {
+      return session.console.report({Exit::BadInput, "HF6010", std::string(good.message()),
+                                     "nothing was changed; choose another password"});
+    }
   }
   const Exit created = create_without_password(session, options);
   if (created != Exit::Ok) return created;
@@ -65,6 +87,7 @@ Exit create_user(const Session& session, const UserOptions& options) {
   if (set.ok()) return Exit::Ok;
   Failure failure = explain(set, session.client.asked());
   failure.message = fmt::format("the user was made, but has no password: {}", failure.message);
+  failure.next = fmt::format("set it with `holdfast user password {}`", options.name);
   return session.console.report(failure);
 }
 

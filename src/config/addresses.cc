@@ -44,9 +44,27 @@ std::optional<std::string> wrong_host(string_view host) {
                      quoted(host));
 }
 
+std::optional<std::string> wrong_reachable_host(string_view host) {
+  if (auto wrong = wrong_host(host)) return wrong;
+  if (!is_wildcard(host)) return std::nullopt;
+  return fmt::format(
+      "{} is every address of a machine and can be dialled at none; use a name or "
+      "an address of this one",
+      quoted(host));
+}
+
 std::optional<std::string> wrong_etcd_prefix(string_view prefix) {
   if (prefix.size() > 1 && prefix.starts_with('/') && !prefix.ends_with('/')) return std::nullopt;
   return fmt::format("{} must begin with '/' and end without, such as /holdfast", quoted(prefix));
+}
+
+bool same_socket(string_view dialled, string_view listener) {
+  if (port_of(dialled) != port_of(listener)) return false;
+  const string_view host = host_of(dialled);
+  const string_view other = host_of(listener);
+  const bool is_local = host == "localhost" || is_loopback(host);
+  const bool on_loopback = is_loopback(other) || is_wildcard(other);
+  return host == other || (host == "localhost" && on_loopback) || (is_local && is_wildcard(other));
 }
 
 bool is_loopback(string_view ip) {

@@ -12,12 +12,18 @@ namespace holdfast::config {
 std::optional<std::string> wrong_listen_address(std::string_view address);
 // A DNS name or an IP address, without a port.
 std::optional<std::string> wrong_host(std::string_view host);
+// The same, that can be dialled: neither 0.0.0.0 nor ::.
+std::optional<std::string> wrong_reachable_host(std::string_view host);
 // Begins with a slash, does not end with one.
 std::optional<std::string> wrong_etcd_prefix(std::string_view prefix);
 
 // Both require what wrong_listen_address() takes.
 std::string_view host_of(std::string_view address);  // without brackets
 std::string_view port_of(std::string_view address);
+
+// Whether who dials the first reaches a listener on the second, for all that can be told without
+// asking: the same host and port, or a loopback address and a listener on every address.
+bool same_socket(std::string_view dialled, std::string_view listener);
 
 bool is_loopback(std::string_view ip);
 // 0.0.0.0 or ::, which listen everywhere and can be dialled nowhere.

@@ -85,6 +85,7 @@ Result<Sources> gather(Gathering gathering) {
                  {"controller.data_dir", gathering.default_data_dir},
                  {"node.data_dir", std::move(gathering.default_data_dir)}};
   out.role = gathering.role;
+  out.pair_times = std::move(gathering.pair_times);
   return out;
 }
 

@@ -2,6 +2,7 @@
 // environment, and what the machine is called.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Gathering {
   std::string default_data_dir;  // empty: there is no default
   std::map<std::string, std::string> flags;
   Role role = Role::Controller;
+  std::function<Status(const HaConfig&)> pair_times{};  // as in Sources
 };
 // Fails with HF6001 if the file is not there, is not a regular file or cannot be read, HF6003 if it
 // is too large.

@@ -9,9 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/reason.h"
 #include "config/addresses.h"
 #include "config/relations.h"
 #include "resource/decode.h"
+#include "resource/scalar_text.h"
 
 namespace holdfast::config {
 namespace {
@@ -71,6 +73,7 @@ class Loader {
       setting.key->assign(loaded_.config, setting.value);
     }
     std::ranges::move(check_relations(loaded_, bad_), std::back_inserter(problems_));
+    check_pair_times();
     for (const Problem& problem : problems_) {
       if (problem.severity == Severity::Warning) loaded_.warnings.push_back(problem);
     }
@@ -78,6 +81,25 @@ class Loader {
   }
 
  private:
+  // Placed at the first of the pair's keys that somebody set.
+  void check_pair_times() {
+    const HaConfig& ha = loaded_.config.ha;
+    const auto is_ours = [](string_view path) { return path.starts_with("ha."); };
+    if (!sources_.pair_times || loaded_.role != Role::Controller || ha.peer.empty()) return;
+    if (std::ranges::any_of(bad_, is_ours)) return;
+    const Status status = sources_.pair_times(ha);
+    if (status.ok()) return;
+    const Reason reason = split_reason(status);
+    Origin origin;
+    for (const Setting& setting : loaded_.settings) {
+      const bool is_time = setting.key->type == Type::Time && is_ours(setting.key->path);
+      if (is_time && origin.from == From::Default) origin = setting.origin;
+    }
+    const auto code = resource::parse_int<uint32_t>(reason.code.substr(2));
+    HF_CHECK(code.has_value(), "a reason's code is HF and a number");
+    note(Severity::Error, static_cast<int>(*code), origin, std::string(reason.message));
+  }
+
   void take_defaults() {
     for (const Key& key : keys()) {
       const auto machine = sources_.machine.find(std::string(key.path));

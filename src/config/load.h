@@ -3,6 +3,7 @@
 // the file is the caller's: nothing here touches the machine.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ struct Sources {
   // What the daemon runs as. Keys of other roles must be good values too, but what they mean
   // together, and which are missing, is not looked at.
   Role role = Role::Controller;
+  // How the times of a pair must stand to each other, which the pair's own module says: an error
+  // with its HF code. Both programs hand over the same one.
+  std::function<Status(const HaConfig&)> pair_times{};
 };
 
 struct Setting {

@@ -8,6 +8,7 @@
 
 #include "config/addresses.h"
 #include "config/node_rules.h"
+#include "resource/scalar_text.h"
 
 namespace holdfast::config {
 namespace {
@@ -281,7 +282,36 @@ class Relations {
     needs("store.etcd.password_file", "store.etcd.username");
   }
 
-  // How the times of a pair must stand to each other is ha::check()'s to say.
+  // Three processes at three addresses. How the times of a pair must stand to each other is said by
+  // Sources::pair_times.
+  void check_pair_addresses(string_view own_port) {
+    const HaConfig& ha = loaded_.config.ha;
+    const auto port = resource::parse_int<uint32_t>(own_port);
+    if (!port) return;
+    const std::string own = advertised_address(loaded_.config, static_cast<uint16_t>(*port));
+    const auto is_own = [&](string_view address) {
+      if (address == own) return true;
+      const auto& listen = loaded_.config.controller.listen;
+      return std::ranges::any_of(
+          listen, [&](const std::string& each) { return same_socket(address, each); });
+    };
+    const bool witnessed = ha.mode == HaMode::Witness && !ha.witness.empty();
+    if (is_own(ha.peer)) {
+      error({"ha.peer", "controller.listen"},
+            fmt::format("ha.peer is {}, which is this controller itself; name the other half",
+                        ha.peer));
+    }
+    if (witnessed && is_own(ha.witness)) {
+      error({"ha.witness", "controller.listen"},
+            fmt::format("ha.witness is {}, which is this controller itself; name a third process",
+                        ha.witness));
+    }
+    if (witnessed && same_socket(ha.witness, ha.peer)) {
+      error({"ha.witness", "ha.peer"},
+            fmt::format("ha.witness is {}, which is ha.peer; name a third process", ha.witness));
+    }
+  }
+
   void check_pair() {
     const HaConfig& ha = loaded_.config.ha;
     if (ha.peer.empty()) {
@@ -308,6 +338,8 @@ class Relations {
     if (listen.empty() || (!bad_.contains("controller.listen") && port_of(listen[0]) == "0")) {
       error({"ha.peer", "controller.listen"},
             "ha.peer needs a port in controller.listen that is always the same");
+    } else if (!bad_.contains("controller.listen")) {
+      check_pair_addresses(port_of(listen[0]));
     }
   }
 

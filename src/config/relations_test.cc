@@ -1,9 +1,12 @@
 #include "config/relations.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "base/reason.h"
 
 namespace holdfast::config {
 namespace {
@@ -115,6 +118,43 @@ TEST(Relations, APairHasAFileEachAndAPortThatStays) {
               HasSubstr("with etcd run several controllers"));
   EXPECT_THAT(problems(ha + "controller: {listen: [\"127.0.0.1:0\"]}"),
               HasSubstr("a port in controller.listen that is always the same"));
+}
+
+TEST(Relations, APairAndItsWitnessAreThreeProcesses) {
+  const auto of = [](const std::string& peer, const std::string& witness) {
+    return problems(
+        fmt::format("ha: {{role: primary, peer: \"{}\", witness: \"{}\"}}\n"
+                    "controller: {{listen: [\"0.0.0.0:7443\"], hosts: [a.example]}}",
+                    peer, witness));
+  };
+  EXPECT_EQ(of("b.example:7443", "w.example:7461"), "");
+  EXPECT_EQ(of("b.example:7443", "b.example:7461"), "") << "beside the other half";
+  for (const char* own : {"a.example:7443", "127.0.0.1:7443", "localhost:7443"}) {
+    EXPECT_THAT(of(own, "w:1"), HasSubstr("error HF6010: ha.peer is " + std::string(own) +
+                                          ", which is this controller itself"));
+    EXPECT_THAT(of("b.example:7443", own), HasSubstr("error HF6010: ha.witness is"));
+  }
+  EXPECT_THAT(of("b.example:7443", "b.example:7443"), HasSubstr("which is ha.peer"));
+}
+
+TEST(Relations, TheTimesOfAPairAreAskedFor) {
+  Sources sources = {.file_path = "f",
+                     .file_text = "ha: {role: primary, peer: \"b:1\", mode: sync,\n  lease: 10ms}",
+                     .environment = {},
+                     .flags = {},
+                     .machine = {{"controller.name", "n"}, {"controller.data_dir", "/d"}},
+                     .pair_times = [](const HaConfig& ha) {
+                       if (ha.lease > std::chrono::milliseconds(10)) return absl::OkStatus();
+                       return coded(absl::StatusCode::kInvalidArgument, "HF4110", "too short");
+                     }};
+  EXPECT_THAT(problems_text(check(sources).problems, ""),
+              HasSubstr("f:2:3: error HF4110: too short"));
+  sources.role = Role::Agent;
+  EXPECT_THAT(problems_text(check(sources).problems, ""), Not(HasSubstr("HF4110")))
+      << "not an agent's";
+  sources.role = Role::Controller;
+  sources.flags["ha.lease"] = "20ms";
+  EXPECT_EQ(problems_text(check(sources).problems, ""), "");
 }
 
 TEST(Relations, SayNothingAboutAKeyThatIsWrongInItself) {

@@ -141,7 +141,8 @@ void Half::note_peer(const Beat& beat, Time now) {
       last_switch_ = {.at = now,
                       .to = peer,
                       .reason = planned ? "switchover" : "the other half took over",
-                      .took = active_sign_ ? now - *active_sign_ : Duration::zero(),
+                      // Who was active until now does not know since when it served nobody.
+                      .took = active_sign_ && !is_active() ? now - *active_sign_ : Duration::zero(),
                       .epoch = beat.facts.promised};
       cause_.clear();
     }

@@ -94,7 +94,7 @@ struct Switch {
   Time at{};
   Member to = Member::Primary;
   std::string reason{};  // "the other half's process is gone", "switchover", "forced", ...
-  Duration took{0};      // from the last sign of the former active to serving
+  Duration took{0};      // from the last sign of the former active to serving; 0: not known
   Epoch epoch = 0;
 };
 
@@ -169,7 +169,7 @@ class Half {
   // "the backup takes over within 1.1 s, nothing is lost", and the like.
   std::string if_active_died(Time now) const;
   // Each with its code: HF4102, HF4106, HF4107 (active, and may not serve), HF4109, HF4111, HF4112,
-  // HF4113, HF4117, HF4206.
+  // HF4113, HF4117, HF4118, HF4206, HF4207.
   std::vector<Status> problems(Time now) const;
   uint64_t late_ticks() const { return late_ticks_; }
   const Protocol& protocol() const { return protocol_; }

@@ -42,6 +42,8 @@ class HalfTest : public testing::Test {
     take(half_->start(now_));
     peers_.facts.state = State::Active;
     peers_.facts.promised = epoch;
+    peers_.facts.head = {epoch, 5, 1};
+    peers_.in_sync = true;
     peers_.facts.record = record(epoch, Members::both());
     witness_ = peers_.facts.record;
     answer();

@@ -335,6 +335,8 @@ TEST_F(ServingPrimary, APeerThatLacksNothingIsNotStalledByAQuestionThatFailed) {
 
 TEST_F(ServingBackup, APassiveHalfKnowsFromTheOtherThatItIsInSync) {
   follow();
+  peers_.in_sync = false;
+  hear();
   EXPECT_FALSE(half_->in_sync(now_));
   peers_.in_sync = true;
   hear();
@@ -373,8 +375,53 @@ TEST_F(ServingBackup, AWitnessWithoutARecordOfAPairThatWasIsAProblem) {
   EXPECT_EQ(code(problems[0]), "HF4206");
   peers_.facts.state = State::Active;
   peers_.facts.promised = 5;
+  peers_.in_sync = true;
   hear();
   EXPECT_TRUE(half_->problems(now_).empty()) << "one is active, and will write it";
+}
+
+TEST_F(ServingBackup, ARecordOlderThanWhatWasFollowedIsAProblemUntilSomebodyIsActive) {
+  witness_ = record(2, Members::both());
+  make({.promised = 5, .head = {5, 5, 1}});
+  take(half_->start(now_));
+  answer();
+  EXPECT_EQ(begun_, 0U) << "it names this half, and is over";
+  peers_.facts.state = State::Primary;
+  hear();
+  ASSERT_EQ(half_->problems(now_).size(), 1U);
+  EXPECT_EQ(code(half_->problems(now_)[0]), "HF4207");
+  peers_.facts.state = State::Active;
+  peers_.facts.promised = 5;
+  peers_.in_sync = true;
+  hear();
+  EXPECT_TRUE(half_->problems(now_).empty());
+}
+
+TEST_F(ServingPrimary, AForcedHalfSaysThatNobodyElseHasItUntilTheWitnessKnows) {
+  lead();
+  half_->on_written({half_->protocol().epoch(), 6, 2});
+  take(half_->force(now_));
+  begin();
+  take(half_->on_acked(half_->protocol().head(), "B", now_));
+  hear();
+  EXPECT_FALSE(half_->in_sync(now_));
+  const std::vector<Status> problems = half_->problems(now_);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_EQ(code(problems.back()), "HF4118");
+  EXPECT_THAT(std::string(problems.back().message()), HasSubstr("this half's disk alone"));
+}
+
+TEST_F(ServingBackup, APassiveHalfThatIsBehindSaysSoItself) {
+  follow();
+  EXPECT_TRUE(half_->problems(now_).empty());
+  peers_.in_sync = false;
+  peers_.facts.head.revision = 12;
+  hear();
+  const std::vector<Status> problems = half_->problems(now_);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(code(problems[0]), "HF4109");
+  EXPECT_THAT(std::string(problems[0].message()), HasSubstr("it lacks 7 revisions"));
+  EXPECT_THAT(half_->if_active_died(now_), HasSubstr("nobody takes over"));
 }
 
 TEST_F(ServingPrimary, ABeatCarriesTheLatestTenures) {

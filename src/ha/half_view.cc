@@ -36,7 +36,7 @@ store::Revision Half::lag() const {
 }
 
 bool Half::in_sync(Time now) const {
-  if (is_active()) return protocol_.peer_in_sync();
+  if (is_active()) return protocol_.peer_in_sync() && peer_alive(now);
   return peer_ && peer_->facts.state == State::Active && peer_->in_sync && peer_alive(now);
 }
 
@@ -50,7 +50,8 @@ bool Half::lacks_record() const {
   const bool heard = witness_heard_ && !witness_silent_since_;
   const bool first = options_.pair.me == Member::Primary && protocol_.promised() <= 1;
   return options_.pair.mode == Mode::Witness && heard && !is_active() && !first &&
-         protocol_.head().epoch != 0 && protocol_.record().epoch == 0;
+         protocol_.head().epoch != 0 && protocol_.record().epoch == 0 &&
+         protocol_.outdated_record() == 0;
 }
 
 // Configured so that the two cannot be a pair. The schema is another matter: they may still decide
@@ -141,7 +142,7 @@ std::string Half::if_active_died(Time now) const {
   const Record& record = protocol_.record();
   const bool witness = options_.pair.mode == Mode::Witness;
   const bool recorded = !witness || record.in_sync.has(passive);
-  const bool synced = is_active() ? protocol_.peer_in_sync() : true;
+  const bool synced = is_active() ? protocol_.peer_in_sync() : peer_->in_sync;
   if (options_.pair.mode != Mode::BestEffort && !(recorded && synced)) {
     return fmt::format("nobody takes over: the {} is not in sync and lacks acknowledged writes",
                        to_string(passive));
@@ -169,6 +170,12 @@ std::vector<Status> Half::problems(Time now) const {
     if (sync.ok() && is_active() && !protocol_.peer_in_sync()) {
       add("HF4109", fmt::format("the {} is not in sync: it lacks {} revisions", peer, lag()));
     }
+    const bool passive = !is_active() && peer_->facts.state == State::Active;
+    if (sync.ok() && passive && !peer_->in_sync) {
+      const store::Revision lacks = peer_->facts.head.revision - protocol_.head().revision;
+      add("HF4109", fmt::format("this half is not in sync: it lacks {} revisions",
+                                std::max<store::Revision>(0, lacks)));
+    }
     if (is_stalled(now)) {
       add("HF4117", fmt::format("the {} does not take what it is sent: {}", peer,
                                 std::string(stalled_->why.message())));
@@ -178,7 +185,17 @@ std::vector<Status> Half::problems(Time now) const {
     add("HF4111",
         fmt::format("the witness has not answered for {}", to_short_string(*witness_silence(now))));
   }
+  if (protocol_.unconfirmed() && protocol_.epoch() > 1) {
+    add("HF4118", fmt::format("the witness does not know of epoch {} yet: what is acknowledged now "
+                              "is on this half's disk alone",
+                              protocol_.epoch()));
+  }
   const bool peer_active = peer_ && peer_->facts.state == State::Active && peer_alive(now);
+  if (protocol_.outdated_record() != 0 && !is_active() && !peer_active) {
+    add("HF4207", fmt::format("the witness's record is of epoch {}, and this half has followed {}: "
+                              "by that record nobody may begin",
+                              protocol_.outdated_record(), protocol_.promised()));
+  }
   if (lacks_record() && !peer_active) {
     add("HF4206", "the witness has no record of this pair, so neither half may begin by itself");
   }

@@ -37,8 +37,16 @@ asio::awaitable<Result<v1::ReplicateResponse>> IntakeService::take(v1::Replicate
   busy_ = true;
   Result<v1::ReplicateResponse> taken = co_await take_next(std::move(request));
   busy_ = false;
+  note(taken.status());
   free_.cancel();
   co_return taken;
+}
+
+// What is over, or overtaken, or stopped, is nobody's trouble.
+void IntakeService::note(const Status& status) {
+  const bool common =
+      absl::IsFailedPrecondition(status) || absl::IsAborted(status) || absl::IsCancelled(status);
+  if (!common) obstacle_ = status;
 }
 
 asio::awaitable<Result<v1::ReplicateResponse>> IntakeService::take_next(

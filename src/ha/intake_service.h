@@ -41,9 +41,12 @@ class IntakeService {
   // kFailedPrecondition HF4103: the sender's epoch is over. What does not continue our history is
   // not an error: the answer says where it ends, and if it needs a copy.
   asio::awaitable<Result<v1::ReplicateResponse>> take(v1::ReplicateRequest request);
+  // Why what was sent last is not on the disk.
+  const Status& obstacle() const { return obstacle_; }
   const IntakeStats& stats() const { return stats_; }
 
  private:
+  void note(const Status& status);
   // Of a copy that is coming in.
   struct Copying {
     uint64_t id = 0;
@@ -62,6 +65,7 @@ class IntakeService {
   IntakeHandlers handlers_;
   Copying copying_;
   IntakeStats stats_;
+  Status obstacle_{};
   bool busy_ = false;
   asio::steady_timer free_;
 };

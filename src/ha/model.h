@@ -44,9 +44,14 @@ struct Options {
   uint8_t wipes = 0;      // a restart with an empty disk
   uint8_t switches = 0;   // planned
   uint8_t repeats = 0;    // messages that arrive twice
+  uint8_t forces = 0;     // promotions by force while the witness is away, and the other follows
+  uint8_t rollbacks = 0;  // the witness restarts with the record of the beginning
   uint8_t in_flight = 3;  // messages at once, at most 5; more are lost
   Bug bug = Bug::None;
 };
+
+// Of a promotion by force: small, as everything here, and more than is recorded unseen.
+inline constexpr Epoch kForcedLeap = 8;
 
 // The entries of a disk, oldest first. Each was written in an epoch, by one of the clients' writes.
 class Log {
@@ -133,12 +138,13 @@ struct Ledger {
   uint8_t wipes = 0;
   uint8_t switches = 0;
   uint8_t repeats = 0;
-  uint8_t forgotten = 0;
+  uint8_t forgotten = 0;  // the witness's record, or what came after its first
+  uint8_t forces = 0;
   bool operator==(const Ledger&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const Ledger& l) {
     return H::combine(std::move(h), l.record.epoch, l.record.in_sync.bits(), l.acked_in, l.writes,
-                      l.crashes, l.wipes, l.switches, l.repeats, l.forgotten);
+                      l.crashes, l.wipes, l.switches, l.repeats, l.forgotten, l.forces);
   }
 };
 

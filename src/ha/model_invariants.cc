@@ -67,8 +67,10 @@ std::optional<std::string> Space::wrong(const State& before, const State& state)
     const Node& half = node(state, member);
     if (goes_back(node(before, member), half)) return "the epoch of a half goes back";
     if (!safe) continue;
-    const bool in_sync =
-        options_.mode == Mode::Witness ? has_disk(ledger.record, half) : half.disk.generation == 0;
+    // A record of before what a half has followed says nothing about it.
+    const bool over = ledger.record.epoch < half.disk.promised;
+    const bool in_sync = options_.mode == Mode::Witness ? has_disk(ledger.record, half) && !over
+                                                        : half.disk.generation == 0;
     if (in_sync && lacks(half.disk.log, ledger, UINT64_MAX)) {
       return fmt::format("the {} is in sync and lacks an acknowledged write", to_string(member));
     }
@@ -158,7 +160,7 @@ bool Space::heals(const State& state) {
                     std::ranges::none_of(kMembers, [&](Member member) {
                       return has_disk(ledger.record, node(state, member));
                     });
-  if (lost) return true;
+  if (lost || needs_operator(state)) return true;
   const std::array<uint32_t, 3> key = {state.halves[0], state.halves[1],
                                        ledgers_.number({.record = ledger.record})};
   if (const auto known = healed_.find(key); known != healed_.end()) return known->second;

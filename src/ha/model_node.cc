@@ -75,6 +75,8 @@ class Reacting {
         return protocol().thaw();
       case Input::Deliver:
         return receive(*occasion_.message);
+      case Input::Force:
+        return perform(protocol().force());
     }
   }
 
@@ -101,7 +103,7 @@ class Reacting {
     if (bug_ == Bug::PromiseLost) node_.disk.promised = 0;
     const uint8_t generation = node_.disk.generation;
     node_.protocol.emplace(
-        Protocol::Config{.me = node_.me, .mode = mode_},
+        Protocol::Config{.me = node_.me, .mode = mode_, .forced_leap = kForcedLeap},
         Protocol::Durable{
             .promised = node_.disk.promised,
             .head = node_.disk.log.head(),
@@ -210,6 +212,7 @@ bool may_happen(const Node& node, Input input) {
     case Input::Beat:
     case Input::Retry:
     case Input::Deliver:
+    case Input::Force:
       return up;
     case Input::Vote:
       return up && !node.is_active();

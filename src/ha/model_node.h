@@ -24,6 +24,7 @@ enum class Input : uint8_t {
   SwitchOver,
   Thaw,  // the hand-over takes too long
   Deliver,
+  Force,  // an operator insists
 };
 
 struct Reaction {

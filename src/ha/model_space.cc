@@ -60,6 +60,7 @@ State Space::steady() {
     own.halves.at(static_cast<size_t>(member)) = nodes_.number(calm.node(state, member));
   }
   own.ledger = ledgers_.number(calm.ledgers_[state.ledger]);
+  first_record_ = calm.ledgers_[state.ledger].record;
   return own;
 }
 
@@ -169,11 +170,12 @@ std::optional<State> Space::after(const State& state, Member half, Input input, 
 
 bool Space::is_within(const State& state) const {
   const Ledger& ledger = ledgers_[state.ledger];
-  if (ledger.record.epoch > options_.max_epoch) return false;
+  const Epoch highest = options_.max_epoch + ledger.forces * kForcedLeap;
+  if (ledger.record.epoch > highest) return false;
   return std::ranges::all_of(kMembers, [&](Member member) {
     const Node& half = node(state, member);
-    const bool tenure = !half.tenures.empty() && half.tenures.back() > options_.max_epoch;
-    return half.disk.promised <= options_.max_epoch && !tenure && half.tenures.size() <= 2;
+    const bool tenure = !half.tenures.empty() && half.tenures.back() > highest;
+    return half.disk.promised <= highest && !tenure && half.tenures.size() <= 2;
   });
 }
 
@@ -258,6 +260,7 @@ void Space::for_each_next(const State& state,
                           const std::function<void(const Move&, const State&)>& visit) {
   for (const Member half : kMembers) for_each_input(state, half, visit);
   for_each_message(state, visit);
+  for_each_intervention(state, visit);
   Ledger ledger = ledgers_[state.ledger];
   if (options_.bug != Bug::WitnessForgets || ledger.forgotten++ > 0) return;
   ledger.record = {};

@@ -47,7 +47,16 @@ struct State {
 
 // What happened between one state and the next.
 struct Move {
-  enum class Kind : uint8_t { Half, Arrives, ArrivesTwice, Lost, Answered, WitnessForgets };
+  enum class Kind : uint8_t {
+    Half,
+    Arrives,
+    ArrivesTwice,
+    Lost,
+    Answered,
+    WitnessForgets,
+    WitnessRollsBack,
+    Forced
+  };
   Kind kind = Kind::Half;
   Member half = Member::Primary;
   Input input = Input::Start;  // of Half
@@ -101,9 +110,17 @@ class Space {
   void lose_what_it_sent(State& state, Member half);
   void replace_if(State& state, const std::function<bool(Message&)>& change);
   State answered(const State& state, uint32_t question);
+  // What an operator does about a half, or about the witness's disk (model_operator.cc).
+  void for_each_intervention(const State& state,
+                             const std::function<void(const Move&, const State&)>& visit);
+  std::optional<State> forced(const State& state, Member half);
+  std::optional<State> rolled_back(const State& state);
+  // No record lets anybody go on, and nobody is active to mend it.
+  bool needs_operator(const State& state) const;
   State steady();
 
   Options options_;
+  Record first_record_{};  // of the beginning
   Numbered<Node> nodes_{};
   Numbered<Message> messages_{};
   Numbered<Ledger> ledgers_{};

@@ -9,7 +9,7 @@ namespace holdfast::ha::model {
 namespace {
 
 std::string_view in_words(Input input) {
-  constexpr std::array<std::string_view, 15> kWords = {
+  constexpr std::array<std::string_view, 16> kWords = {
       "starts",
       "starts with an empty disk",
       "crashes",
@@ -24,7 +24,8 @@ std::string_view in_words(Input input) {
       "sends its history",
       "is asked to hand over",
       "gives up handing over",
-      "receives"};
+      "receives",
+      "is promoted by force"};
   return kWords.at(static_cast<size_t>(input));
 }
 
@@ -46,6 +47,11 @@ std::string Space::describe(const Move& move) const {
       return message + " reaches the witness";
     case Move::Kind::WitnessForgets:
       return "the witness restarts without its record";
+    case Move::Kind::WitnessRollsBack:
+      return "the witness restarts with the record of the beginning";
+    case Move::Kind::Forced:
+      return fmt::format("the {} is promoted by force, and the other follows",
+                         to_string(move.half));
   }
   return {};
 }

@@ -80,6 +80,23 @@ std::string PairService::with_cause(const Status& problem) const {
   return text;
 }
 
+// What keeps the own disk from being what the pair needs: the other half cannot tell.
+void PairService::add_disk_problems(v1::PairStatus& status) const {
+  const Status taking = half_.is_active() ? absl::OkStatus() : intake_.obstacle();
+  if (split_reason(taking).code == "HF4119") {
+    status.add_problems(std::string(taking.message()));
+    return;
+  }
+  const Status disk = replica_.disk().ok() ? taking : replica_.disk();
+  if (disk.ok()) return;
+  std::string why = fmt::format("HF4126: the disk of {} takes no writes: {}", options_.half.name,
+                                std::string(disk.message()));
+  if (half_.is_active() && half_.in_sync(clock_.now())) {
+    why += "; the other half is in sync: `holdfast ha switchover` makes it active";
+  }
+  status.add_problems(why);
+}
+
 v1::PairStatus PairService::status() const {
   const Time now = clock_.now();
   v1::PairStatus out;
@@ -93,6 +110,7 @@ v1::PairStatus PairService::status() const {
   if (witness_) {
     out.set_witness(witness_->address());
     *out.mutable_witness_silent() = proto_duration(witness_->silence());
+    out.set_witness_never_heard(!witness_->was_heard());
   }
   if (const std::optional<Switch>& last = half_.last_switch()) {
     v1::PairSwitch& made = *out.mutable_last_switch();
@@ -109,6 +127,7 @@ v1::PairStatus PairService::status() const {
   out.set_if_active_died(half_.if_active_died(now));
   const std::vector<Status> problems = half_.problems(now);
   for (const Status& problem : problems) out.add_problems(with_cause(problem));
+  add_disk_problems(out);
   if (!options_.quarantine_folder.empty()) {
     out.set_quarantined(static_cast<uint32_t>(quarantine_files(options_.quarantine_folder).size()));
   }
@@ -152,12 +171,33 @@ asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
   co_return done;
 }
 
+asio::awaitable<Status> PairService::may_promote() {
+  const auto refuse = [](std::string_view code, std::string_view why) {
+    return coded(absl::StatusCode::kFailedPrecondition, code, why);
+  };
+  if (half_.protocol().is_empty()) {
+    co_return refuse("HF4124", "this half has nothing: it never had a copy of the pair's data");
+  }
+  if (!witness_) co_return absl::OkStatus();
+  const Result<WitnessAnswer> answer = co_await witness_->ask(std::nullopt);
+  if (!answer.ok()) co_return absl::OkStatus();  // it is lost too: the operator knows best
+  const Record& record = answer->current;
+  const Protocol& protocol = half_.protocol();
+  // One that is older than what this half has followed says nothing about it.
+  const bool counts = record.epoch != 0 && record.epoch >= protocol.promised();
+  if (!counts || protocol.is_member(record)) co_return absl::OkStatus();
+  co_return refuse("HF4125", fmt::format("by the witness's record of epoch {} this half is not in "
+                                         "sync: it lacks acknowledged writes that the {} has",
+                                         record.epoch, to_string(other(options_.half.pair.me))));
+}
+
 asio::awaitable<Result<v1::PromoteResponse>> PairService::promote(v1::PromoteRequest request) {
   if (!request.force()) {
     co_return absl::InvalidArgumentError(
         "force: must be set, since acknowledged writes of the other half may be lost");
   }
-  log::warn("promoted by force");
+  if (!request.lose_other()) CO_TRY_OK(co_await may_promote());
+  log::warn("promoted by force", {{"lose_other", request.lose_other()}});
   // One that was active already, and served nobody, is so in a later one.
   const Epoch before = half_.protocol().epoch();
   act(half_.force(clock_.now()));

@@ -265,7 +265,9 @@ asio::awaitable<void> PairService::begin_tenure(Epoch epoch) {
 asio::awaitable<void> PairService::quiesce() {
   const Status last = co_await replica_.promise(replica_.facts().promised);
   const bool cancelled = co_await net::is_cancelled();
-  if (cancelled || !half_.is_active() || !last.ok()) co_return;
+  // A disk that failed has answered all that was begun before, too.
+  const bool over = last.ok() || !replica_.disk().ok();
+  if (cancelled || !half_.is_active() || !over) co_return;
   note_written();
   act(half_.on_quiet(clock_.now()));
 }

@@ -114,6 +114,8 @@ class PairService final : public store::Admission {
   v1::PairStatus status() const;
   asio::awaitable<Result<v1::SwitchOverResponse>> switch_over();
   asio::awaitable<Result<v1::PromoteResponse>> promote(v1::PromoteRequest request);
+  // kFailedPrecondition HF4124, HF4125: this half is known to lack what the other has.
+  asio::awaitable<Status> may_promote();
   // Before the cluster's authority is made: a primary that has no identity begins the pair, alone.
   // Nothing else, in any mode, would make it active: it cannot speak with anybody yet.
   // kFailedPrecondition HF4123: this is the backup, or the other half has a cluster already.
@@ -158,6 +160,7 @@ class PairService final : public store::Admission {
   v1::PairHalf describe_self() const;
   v1::PairHalf describe_peer() const;
   std::string with_cause(const Status& problem) const;
+  void add_disk_problems(v1::PairStatus& status) const;
 
   asio::any_io_executor loop_;
   const Clock& clock_;

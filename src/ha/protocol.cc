@@ -22,6 +22,7 @@ Histories compare(const Head& mine, const Head& peers) {
 Protocol::Protocol(Config config, Durable durable)
     : me_(config.me),
       mode_(config.mode),
+      forced_leap_(config.forced_leap),
       store_id_(std::move(durable.store_id)),
       state_(initial_state(config.me)),
       promised_(durable.promised),
@@ -49,7 +50,7 @@ store::Revision Protocol::acknowledged() const {
 
 bool Protocol::peer_in_sync() const {
   if (state_ != State::Active) return false;
-  const bool recorded = record_.in_sync == Members::both() &&  //
+  const bool recorded = record_.epoch >= epoch_ && record_.in_sync == Members::both() &&
                         record_.store_id(other(me_)) == acked_store_;
   return (recorded || !with_witness()) && acked_ > 0 && acked_ >= acknowledged();
 }
@@ -77,7 +78,7 @@ Actions Protocol::claim() {
   if (misconfigured_ || state_ == State::Active || beginning_) return {};
   if (!with_witness()) return begin(next_epoch(highest(), me_), required_by_mode());
   if (wish_ == Wish::Claim) return {};
-  if (record_.epoch == 0 || !is_member(record_)) {
+  if (record_.epoch == 0 || record_.epoch < promised_ || !is_member(record_)) {
     wants_claim_ = true;
     return wish_ == Wish::Read ? Actions() : ask(Wish::Read);
   }
@@ -131,8 +132,13 @@ Actions Protocol::on_record_of_peer(const PeerFacts& facts) {
   }
   if (facts.record.epoch <= record_.epoch || state_ == State::Active) return {};
   // An active peer knows who may follow it; one that handed over knows that it is us.
-  if (facts.state != State::Active) return learn(facts.record);
-  if (facts.record.active() != me_) record_ = facts.record;
+  if (facts.state != State::Active) {
+    return is_outdated(facts.record) ? Actions() : learn(facts.record);
+  }
+  if (facts.record.active() != me_) {
+    record_ = facts.record;
+    outdated_ = 0;
+  }
   return {};
 }
 
@@ -310,7 +316,7 @@ Actions Protocol::force() {
   asked_ += 1;
   hands_over_ = 0;
   frozen_ = quiet_ = false;
-  return begin(next_epoch(highest(), me_), Members::of(me_));
+  return begin(next_epoch(highest() + forced_leap_, me_), Members::of(me_));
 }
 
 }  // namespace holdfast::ha

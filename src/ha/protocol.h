@@ -63,6 +63,8 @@ class Protocol {
   struct Config {
     Member me = Member::Primary;
     Mode mode = Mode::Witness;
+    // How far a forced promotion leaps: above what may have been recorded unseen.
+    Epoch forced_leap = 1000;
   };
   // What the store knows at the start.
   struct Durable {
@@ -135,6 +137,13 @@ class Protocol {
   // Whether what was acknowledged would survive this half.
   bool peer_in_sync() const;
   bool frozen() const { return frozen_; }
+  // Active by force, or alone at the beginning, and the witness does not know it yet.
+  bool unconfirmed() const {
+    return with_witness() && state_ == State::Active && record_.epoch < epoch_ && !beginning_;
+  }
+  // Of the witness's record, if it is older than what this half knows of: it was restored from an
+  // old copy, or somebody was promoted without it. It lets nobody claim. 0: it is not.
+  Epoch outdated_record() const { return outdated_; }
   // Whether the own history may grow. Not without leave: in sync mode not before the peer has said
   // in this tenure that its history leads into ours.
   bool may_write() const;
@@ -144,6 +153,9 @@ class Protocol {
   // On its way to be active, whatever is heard meanwhile.
   bool claiming() const { return wish_ == Wish::Claim || beginning_.has_value() || wants_claim_; }
   PeerFacts facts() const;
+  // Whether this disk is one of those that have everything, by the record.
+  bool is_member(const Record& record) const;
+  bool is_empty() const { return head_.epoch == 0; }  // never had a tenure
 
   bool operator==(const Protocol&) const = default;
   template <typename H>
@@ -160,23 +172,22 @@ class Protocol {
   friend class ProtocolInspector;
 
   // What the latest question to the witness is for.
-  enum class Wish : uint8_t { None, Read, Claim, Drop, Admit, HandOver, Recreate };
+  enum class Wish : uint8_t { None, Read, Claim, Drop, Admit, HandOver, Recreate, Restore };
   struct Beginning {
     Epoch epoch = 0;
     Members required{};
     bool operator==(const Beginning&) const = default;
   };
 
-  bool is_empty() const { return head_.epoch == 0; }  // never had a tenure
   bool with_witness() const { return mode_ == Mode::Witness; }
-  bool is_member(const Record& record) const;
+  bool is_outdated(const Record& record) const;
   Record record_for(Epoch epoch, Members in_sync) const;
   Actions ask(Wish wish, std::optional<RecordChange> change = std::nullopt);
   Actions change_record(Wish wish, Epoch epoch, Members in_sync);
   Actions begin(Epoch epoch, Members required);
   Actions claim();
   Actions learn(const Record& record);
-  Actions learn_as_active();
+  Actions learn_as_active(const Record& current);
   Actions on_accepted(Wish wish);
   Actions on_no_record();
   Actions grow_back();
@@ -194,12 +205,14 @@ class Protocol {
 
   Member me_;
   Mode mode_;
+  Epoch forced_leap_;
   std::string store_id_;
   State state_;
   Epoch epoch_ = 0;
   Epoch promised_;
   Head head_;
   Record record_{};
+  Epoch outdated_ = 0;
   std::optional<Epoch> peer_promised_{};  // by its latest beat
   Members required_{};
   store::Revision acked_ = 0;      // the peer has it on its disk

@@ -17,6 +17,11 @@ bool Protocol::is_member(const Record& record) const {
   return record.in_sync.has(me_) && record.store_id(me_) == store_id_;
 }
 
+// Whoever was active later, by what we have followed, need not have asked it.
+bool Protocol::is_outdated(const Record& record) const {
+  return record.epoch < std::max(promised_, record_.epoch);
+}
+
 Actions Protocol::ask(Wish wish, std::optional<RecordChange> change) {
   wish_ = wish;
   asked_ += 1;
@@ -122,6 +127,7 @@ Actions Protocol::on_witness_silent(uint64_t id) {
 Actions Protocol::on_witness(uint64_t id, const WitnessAnswer& answer) {
   if (id != asked_) return {};
   const Wish wish = std::exchange(wish_, Wish::None);
+  outdated_ = 0;
   if (answer.current.epoch == 0) return on_no_record();
   if (!answer.accepted) return learn(answer.current);
   record_ = answer.current;
@@ -143,6 +149,7 @@ Actions Protocol::on_accepted(Wish wish) {
       return {};
     case Wish::None:
     case Wish::Read:
+    case Wish::Restore:
       break;
   }
   return {};
@@ -162,18 +169,29 @@ Actions Protocol::on_no_record() {
 
 // What the record is now, if it is not what we asked for.
 Actions Protocol::learn(const Record& record) {
-  record_ = record;
   const bool claims = std::exchange(wants_claim_, false);
-  if (state_ == State::Active) return learn_as_active();
+  if (state_ == State::Active) return learn_as_active(record);
+  if (is_outdated(record)) {
+    outdated_ = record.epoch;
+    return {};
+  }
+  record_ = record;
   if (beginning_ || !is_member(record)) return {};
   if (record.active() != me_) return claims ? claim() : Actions();
-  // Someone was forced meanwhile: what is recorded is over.
-  if (record.epoch < promised_) return claim();
   // As we were when we stopped, or handed over to us. It may be older than what we did since.
   return begin(record.epoch, Members::both());
 }
 
-Actions Protocol::learn_as_active() {
+Actions Protocol::learn_as_active(const Record& current) {
+  // What we were let on by is not there any more: it is, in the epoch that it had. Whoever has been
+  // let on since by the record that was lost has a higher one, and stays.
+  const bool restores = !forced_ && current.epoch < epoch_ && record_.epoch == epoch_;
+  if (restores) {
+    outdated_ = current.epoch;
+    return ask(Wish::Restore,
+               RecordChange{.expected = current.epoch, .record = record_, .force = true});
+  }
+  record_ = current;
   if (forced_) {  // whatever was recorded while nobody told us
     return change_record(Wish::Recreate, next_epoch(highest(), me_), Members::of(me_));
   }

@@ -441,10 +441,78 @@ TEST_F(WithWitness, AForcedHalfGivesWayToAHigherEpochThatItHears) {
   rig_.lose_peer(kP);
   rig_.witness = false;
   rig_.run(kB, rig_.at(kB).force());
-  ASSERT_EQ(rig_.at(kB).epoch(), 6);
+  ASSERT_EQ(rig_.at(kB).epoch(), 1006);
+  rig_.run(kP, rig_.at(kP).force());
   rig_.beat(kP);
   EXPECT_EQ(rig_.at(kB).state(), State::Passive);
-  EXPECT_EQ(rig_.at(kP).epoch(), 7);
+  EXPECT_EQ(rig_.at(kP).epoch(), 1009);
+}
+
+// Nobody who was let on unseen has a higher one: what was promoted stays.
+TEST_F(WithWitness, AForcedHalfLeapsOverWhatWasRecordedUnseen) {
+  rig_.lose_peer(kP);
+  rig_.witness = false;
+  ASSERT_EQ(rig_.at(kP).epoch(), 7);
+  rig_.run(kB, rig_.at(kB).force());
+  rig_.beat(kB);
+  EXPECT_EQ(rig_.at(kP).state(), State::Passive);
+  EXPECT_EQ(rig_.at(kB).state(), State::Active);
+}
+
+// --- a record that is older than what a half has followed ---
+
+TEST_F(WithWitness, AWitnessThatMissedAForcedPromotionLetsNobodyClaim) {
+  ASSERT_TRUE(rig_.at(kP).switch_over().ok());
+  rig_.run(kP, rig_.at(kP).on_quiet());
+  rig_.settle();
+  ASSERT_EQ(rig_.at(kB).state(), State::Active);
+  rig_.witness = false;
+  rig_.run(kP, rig_.at(kP).force());
+  ASSERT_TRUE(rig_.ship(kP).ok());
+  rig_.write(kP);
+  EXPECT_EQ(rig_.at(kP).acknowledged(), rig_.at(kP).head().revision) << "alone";
+  EXPECT_FALSE(rig_.at(kP).peer_in_sync()) << "it rests on this half alone";
+  EXPECT_TRUE(rig_.at(kP).unconfirmed());
+  rig_.witness = true;
+  ASSERT_EQ(rig_.record.active(), kB);
+  rig_.run(kB, rig_.at(kB).doubt());
+  rig_.vote(kB);
+  EXPECT_EQ(rig_.at(kB).state(), State::Passive) << "what the record names is over";
+  EXPECT_EQ(rig_.at(kB).outdated_record(), rig_.record.epoch);
+  rig_.retry(kP);
+  EXPECT_EQ(rig_.record.active(), kP);
+  EXPECT_EQ(rig_.record.in_sync, Members::of(kP));
+  EXPECT_FALSE(rig_.at(kP).unconfirmed());
+  rig_.settle();
+  EXPECT_TRUE(rig_.at(kP).peer_in_sync());
+  EXPECT_EQ(rig_.at(kB).outdated_record(), 0);
+}
+
+TEST_F(WithWitness, AHalfThatFollowedALaterEpochClaimsNothingByAnOlderRecordAfterARestart) {
+  const Record old = rig_.record;
+  rig_.lose_peer(kP);
+  rig_.settle();
+  ASSERT_GT(rig_.record.epoch, old.epoch);
+  rig_.crash(kP);
+  rig_.crash(kB);
+  rig_.record = old;
+  rig_.start(kB);
+  rig_.vote(kB);
+  EXPECT_NE(rig_.at(kB).state(), State::Active);
+  EXPECT_EQ(rig_.record, old);
+  EXPECT_EQ(rig_.at(kB).outdated_record(), old.epoch);
+}
+
+TEST_F(WithWitness, AnActiveHalfRestoresARecordThatWasRolledBack) {
+  const Record old = rig_.record;
+  rig_.lose_peer(kP);
+  rig_.settle();
+  const Record last = rig_.record;
+  ASSERT_GT(last.epoch, old.epoch);
+  rig_.record = old;
+  rig_.run(kP, rig_.at(kP).doubt());
+  EXPECT_EQ(rig_.record, last) << "in the epoch that it had";
+  EXPECT_EQ(rig_.at(kP).epoch(), last.epoch);
 }
 
 TEST(ProtocolRecord, AnotherQuestionToTheWitnessDoesNotEndASwitchover) {

@@ -107,7 +107,8 @@ std::string summary(const Quarantine& quarantine) {
                   changes_in(quarantine), printable(header.node), header.fork,
                   header.acknowledged ? "acknowledged to clients" : "never acknowledged",
                   to_rfc3339(header.at), header.winner);
-  if (header.left_out > 0) text += fmt::format("; {} more could not be kept", header.left_out);
+  if (header.left_out > 0)
+    text += fmt::format("; {} more are only in the whole store", header.left_out);
   return text;
 }
 

@@ -1,18 +1,47 @@
 #include "ha/quarantine_service.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "base/private_file.h"
+#include "base/reason.h"
 #include "ha/quarantine.h"
 #include "ha/quarantine_loader.h"
 #include "ha/shipping.h"
+#include "ha/whole_loader.h"
 
 namespace holdfast::ha {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{1} << 20;
+
+// The file that a copy will overwrite, as it is now. The same history is kept once, however often
+// a copy is begun.
+asio::awaitable<Status> set_aside(store::Replica& replica, std::string folder, WallTime now) {
+  const Head head = replica.facts().head;
+  if (!find_whole_store(folder, head).empty()) co_return absl::OkStatus();
+  Status kept = make_private_folder(folder);
+  remove_unfinished_stores(folder);
+  const std::string name = whole_store_name(now, head);
+  if (kept.ok()) kept = co_await replica.back_up(folder + "/" + name);
+  if (absl::IsUnimplemented(kept)) co_return absl::OkStatus();
+  if (!kept.ok()) {
+    co_return coded(absl::StatusCode::kResourceExhausted, "HF4119",
+                    fmt::format("this half takes no copy before its own store is set aside, and "
+                                "that fails: {}",
+                                std::string(kept.message())));
+  }
+  log::warn("this half's history is not the pair's; its whole store was set aside",
+            {{"file", name}, {"revision", head.revision}, {"epoch", head.epoch}});
+  for (const std::string& old : trim_whole_stores(folder)) {
+    log::warn("a store that was set aside before is removed: too many are kept", {{"file", old}});
+  }
+  co_return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -26,6 +55,7 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
   if (options.unfit) found = {Relation::Diverged, 0};
   const bool lost = found.relation == Relation::Diverged || found.relation == Relation::Ahead;
   if (!lost || found.fork >= mine.head.revision) co_return absl::OkStatus();
+  CO_TRY_OK(co_await set_aside(replica, options.folder, now));
   std::vector<store::Entry> entries;
   size_t bytes = 0;
   // What the first tenure found there was before the pair.

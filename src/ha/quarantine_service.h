@@ -22,7 +22,9 @@ struct QuarantineOptions {
   bool unfit = false;  // nothing is in common, whatever the epochs say
 };
 
-// Nothing to keep is OK, too. An error: it could not be kept, and nothing should replace it yet.
+// First the whole store (whole_loader.h), then the end of its history in a file of its own.
+// Nothing to keep is OK, too. An error (HF4119): it could not be kept,
+// and nothing should replace it yet.
 asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts winner,
                                   QuarantineOptions options, WallTime now);
 

@@ -57,7 +57,10 @@ void WitnessLinkService::note(const Status& status) {
     }
   }
   failure_ = status;
-  if (status.ok()) heard_ = clock_.now();
+  if (status.ok()) {
+    heard_ = clock_.now();
+    was_heard_ = true;
+  }
   unanswered_ += status.ok() ? 0 : 1;
 }
 

@@ -37,6 +37,7 @@ class WitnessLinkService {
   const std::string& address() const { return options_.address; }
   // Since its last answer; since the start if there was none.
   Duration silence() const { return clock_.now() - heard_; }
+  bool was_heard() const { return was_heard_; }  // in this life
   const Status& failure() const { return failure_; }
   uint64_t unanswered() const { return unanswered_; }
 
@@ -49,6 +50,7 @@ class WitnessLinkService {
   WitnessLinkOptions options_;
   std::unique_ptr<v1::Witness::Stub> stub_;
   Time heard_;
+  bool was_heard_ = false;
   Status failure_;
   uint64_t unanswered_ = 0;
 };

@@ -14,7 +14,7 @@ net::StreamSocket ClientEnd::take_socket() {
   return std::move(parts_.socket);
 }
 
-Slot ClientEnd::take_slot() {
+net::ConnectionSlot ClientEnd::take_slot() {
   return std::move(parts_.slot);
 }
 

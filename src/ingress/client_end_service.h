@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ingress/connection_limits.h"
+#include "net/connection_limits.h"
 #include "net/http_stream.h"
 #include "tunnel/end_report.h"
 #include "tunnel/link_service.h"
@@ -17,7 +17,7 @@ class ClientEnd final : public tunnel::StreamEnd {
   struct Parts {
     net::StreamSocket socket;
     std::string early{};  // read already; goes before all else
-    Slot slot{};
+    net::ConnectionSlot slot{};
     tunnel::OnEnded on_ended{};  // of the stream, if there was one
   };
   explicit ClientEnd(Parts parts);
@@ -25,7 +25,7 @@ class ClientEnd final : public tunnel::StreamEnd {
 
   // Requires: not attached.
   net::StreamSocket take_socket();
-  Slot take_slot();
+  net::ConnectionSlot take_slot();
 
   void attached(tunnel::Link& link, tunnel::StreamId stream) override;
   Pulled pull(std::span<char> into) override { return inner_->pull(into); }

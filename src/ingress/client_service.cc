@@ -77,6 +77,11 @@ asio::awaitable<Result<tunnel::Reached>> dial_for(IngressShared& shared, tunnel:
   co_return std::get<0>(std::move(first));
 }
 
+std::string head_of(const IngressShared& shared, const net::HttpResponse& response) {
+  const std::string date = net::http_date(shared.parts.clock.wall_now());
+  return format_head(response, {.close = true, .date = date});
+}
+
 asio::awaitable<void> linger(IngressShared& shared, net::HttpStream& stream) {
   const Status ignored = co_await net::within(shared.options.linger, discard(stream),
                                               absl::DeadlineExceededError("lingered"));

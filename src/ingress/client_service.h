@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "identity/certificate.h"
-#include "ingress/connection_limits.h"
 #include "ingress/ingress_metrics.h"
 #include "ingress/ingress_options.h"
 #include "ingress/ingress_service.h"
+#include "net/connection_limits.h"
 #include "net/http_stream.h"
 #include "net/tls_context.h"
 #include "tunnel/stream_dialer.h"
@@ -24,7 +24,7 @@ namespace holdfast::ingress {
 struct Client {
   net::StreamSocket socket;
   std::string source{};  // "10.0.0.7:51234"
-  Slot slot{};
+  net::ConnectionSlot slot{};
   bool late = false;  // came when no new clients are taken any more
 };
 
@@ -33,7 +33,7 @@ struct IngressShared {
   IngressService::Parts parts;
   IngressOptions options;
   std::shared_ptr<IngressMetrics> metrics;  // tidy: shared, streams may outlive the service
-  Slot::Limits limits;
+  net::ConnectionSlot::Limits limits;
   identity::Trust trust{};
   std::string cluster{};
   std::shared_ptr<const net::TlsContext> tls{};
@@ -49,6 +49,9 @@ struct Waiting {
 asio::awaitable<Result<tunnel::Reached>> dial_for(IngressShared& shared, tunnel::Wanted wanted,
                                                   std::unique_ptr<tunnel::StreamEnd>& end,
                                                   Waiting client);
+
+// Of the last response on a connection.
+std::string head_of(const IngressShared& shared, const net::HttpResponse& response);
 
 // Reads what the client still sends, so that the last answer is not lost to a reset, for as long as
 // the options say. Then closes.

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/clock.h"
+#include "net/connection_limits.h"
 
 namespace holdfast::ingress {
 
@@ -25,5 +26,12 @@ struct IngressOptions {
   // A new process may listen beside this one, on the same ports.
   bool reuse_port = false;
 };
+
+inline net::ConnectionBounds bounds(const IngressOptions& options) {
+  return {.max_connections = options.max_connections,
+          .max_connections_per_address = options.max_connections_per_address,
+          .max_waiting = options.max_waiting,
+          .max_waiting_per_address = options.max_waiting_per_address};
+}
 
 }  // namespace holdfast::ingress

@@ -73,8 +73,8 @@ struct IngressService::State {
       : shared{.parts = std::move(parts),
                .options = options,
                .metrics = std::make_shared<IngressMetrics>(shared.parts.registry),
-               .limits = std::make_shared<ConnectionLimits>(options)},
-        late_limits(std::make_shared<ConnectionLimits>(options)),
+               .limits = std::make_shared<net::ConnectionLimits>(bounds(options))},
+        late_limits(std::make_shared<net::ConnectionLimits>(bounds(options))),
         tasks(shared.parts.loop) {}
 
   Result<std::string> start(const std::string& address, ListenerSpec spec, bool is_public);
@@ -88,7 +88,7 @@ struct IngressService::State {
   size_t waiting() const { return shared.limits->waiting() + late_limits->waiting(); }
 
   IngressShared shared;
-  Slot::Limits late_limits;       // of those that came after stop_listening()
+  net::ConnectionSlot::Limits late_limits;  // of those that came after stop_listening()
   std::list<Listener> listeners;  // those that are closed, too: their clients read the spec
   bool is_late = false;           // no new clients are taken
   bool is_open = false;
@@ -157,7 +157,7 @@ void IngressService::State::take(Listener& listener, tcp::socket socket,
                                  const tcp::endpoint& peer) {
   if (stopping) return;
   const std::string address = net::counted_address(peer.address());
-  const Slot::Limits& limits = is_late ? late_limits : shared.limits;
+  const net::ConnectionSlot::Limits& limits = is_late ? late_limits : shared.limits;
   const char* limit = limits->why_not(address, listener.waits());
   if (limit == nullptr && listener.is_public && shared.tls == nullptr) limit = "no_certificate";
   if (limit != nullptr) {
@@ -168,7 +168,7 @@ void IngressService::State::take(Listener& listener, tcp::socket socket,
   prepare(socket);
   Client client{.socket = net::StreamSocket(std::move(socket)),
                 .source = net::to_text(peer),
-                .slot = Slot(limits, address, listener.waits()),
+                .slot = net::ConnectionSlot(limits, address, listener.waits()),
                 .late = is_late};
   if (listener.is_public) return tasks.spawn(serve_public(shared, std::move(client)));
   const auto serve = listener.spec.kind == ListenerSpec::Kind::Tcp ? serve_tcp : serve_sni;

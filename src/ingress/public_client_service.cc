@@ -60,7 +60,7 @@ class PublicClient {
   void count(const Status& why);
 
   IngressShared& shared_;
-  Slot slot_;
+  net::ConnectionSlot slot_;
   const std::string source_;
   const bool late_;
   const int socket_;
@@ -135,7 +135,7 @@ asio::awaitable<Status> PublicClient::connect(const Identity& caller) {
   if (!reached.ok()) {
     count(reached.status());
     const net::HttpResponse response = refusal(reached.status(), Asked::Connect);
-    const std::string text = format_head(response, {.close = true}) + response.body;
+    const std::string text = head_of(shared_, response) + response.body;
     const Status told = co_await net::within(shared_.options.response_timeout, client.write(text),
                                              absl::DeadlineExceededError("it does not read"));
     if (told.ok()) co_await linger(shared_, client);
@@ -207,7 +207,7 @@ asio::awaitable<void> PublicClient::end_with(const Status& why, Asked asked) {
 }
 
 asio::awaitable<void> PublicClient::respond(const net::HttpResponse& response) {
-  const std::string text = format_head(response, {.close = true}) + response.body;
+  const std::string text = head_of(shared_, response) + response.body;
   const Status written =
       co_await net::within(shared_.options.response_timeout, stream_->write(text),
                            absl::DeadlineExceededError("it does not read"));

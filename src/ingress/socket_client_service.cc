@@ -46,7 +46,7 @@ Result<v1::ServicePort> port_of(const IngressShared& shared, const ServedPort& s
 // Speaks for a service of HTTP that cannot.
 asio::awaitable<void> say_refusal(IngressShared& shared, Client client, const Status& why) {
   const net::HttpResponse response = refusal(why, Asked::Page);
-  const std::string text = format_head(response, {.close = true}) + response.body;
+  const std::string text = head_of(shared, response) + response.body;
   const std::unique_ptr<net::HttpStream> stream = net::make_plain_stream(std::move(client.socket));
   const Status written =
       co_await net::within(shared.options.linger, stream->write(text),

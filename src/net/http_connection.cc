@@ -1,6 +1,5 @@
 #include "net/http_connection.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -8,6 +7,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace holdfast::net {
@@ -51,8 +51,9 @@ void HttpCounters::count_request(int status) {
 }
 
 HttpConnection::HttpConnection(HttpShared& shared, const HttpHandler& handler,
-                               std::unique_ptr<HttpStream> stream, HttpPeer peer)
-    : shared_(shared), handler_(handler), stream_(std::move(stream)) {
+                               std::unique_ptr<HttpStream> stream, HttpPeer peer,
+                               ConnectionSlot slot)
+    : shared_(shared), handler_(handler), stream_(std::move(stream)), slot_(std::move(slot)) {
   request_.peer = std::move(peer);
   shared_.counters.connections.add(1);
 }
@@ -71,8 +72,11 @@ void HttpConnection::enter(Phase phase) {
     case Phase::Handshake:
       return within(options.handshake_timeout);
     case Phase::Idle:
-      return within(options.idle_timeout);
+      return within(asked_ || !stream_->is_plain()
+                        ? options.idle_timeout
+                        : std::min(options.idle_timeout, options.first_timeout));
     case Phase::Header:
+      asked_ = true;
       request_.began = shared_.clock.now();
       return within(options.header_timeout);
     case Phase::Body:
@@ -125,9 +129,8 @@ asio::awaitable<void> HttpConnection::run(asio::cancellation_signal& ends) {
 
 asio::awaitable<bool> HttpConnection::shake_hands() {
   enter(Phase::Handshake);
-  shared_.handshakes += 1;
   const Status shaken = co_await stream_->handshake();
-  shared_.handshakes -= 1;
+  slot_.settle();
   if (!shaken.ok()) {
     // Without a deadline it was cut by on_tick(), which counts it.
     if (deadline_) shared_.counters.cut.with({{"reason", "handshake_failed"}}).add();
@@ -225,11 +228,12 @@ bool HttpConnection::hold(size_t body_bytes) {
 }
 
 const std::string& HttpConnection::date() {
-  const auto since_1970 = shared_.clock.wall_now().time_since_epoch();
+  const WallTime now = shared_.clock.wall_now();
+  const auto since_1970 = now.time_since_epoch();
   const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
   if (seconds != shared_.date_second) {
     shared_.date_second = seconds;
-    shared_.date_text = fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(seconds));
+    shared_.date_text = http_date(now);
   }
   return shared_.date_text;
 }

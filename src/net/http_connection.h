@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "metrics/metrics.h"
+#include "net/connection_limits.h"
 #include "net/http_message.h"
 #include "net/http_parser.h"
 #include "net/http_stream.h"
@@ -24,16 +25,21 @@
 namespace holdfast::net {
 
 struct HttpServerOptions {
-  size_t max_connections = 8'192;         // further ones are closed as they come
-  size_t max_handshakes = 1'024;          // TLS handshakes under way; further ones likewise
+  size_t max_connections = 8'192;  // further ones are closed as they come
+  size_t max_handshakes = 1'024;   // TLS handshakes under way; further ones likewise
+  // The same of one address, by TCP; if peers are named.
+  size_t max_connections_per_address = 6'144;
+  size_t max_handshakes_per_address = 256;
   HttpLimits limits{};                    // of one request: answered with 431, 413
   size_t max_buffered_bytes = 128 << 20;  // of all bodies being read: 503
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration header_timeout = std::chrono::seconds(10);  // for all of it, from its first byte
   Duration body_timeout = std::chrono::seconds(30);    // for all of it
   Duration idle_timeout = std::chrono::seconds(60);    // until the first byte of a request
-  Duration write_timeout = std::chrono::seconds(30);   // for every 64 KiB
-  Duration linger = std::chrono::seconds(1);           // for the peer to read the last response
+  // The same of a connection in clear that has not asked anything yet: TLS has a time of its own.
+  Duration first_timeout = std::chrono::seconds(10);
+  Duration write_timeout = std::chrono::seconds(30);  // for every 64 KiB
+  Duration linger = std::chrono::seconds(1);          // for the peer to read the last response
   // What a peer may still send meanwhile; beyond, its connection is reset and the response may be
   // lost to it.
   size_t max_discarded_bytes = 256 << 10;
@@ -70,7 +76,6 @@ struct HttpShared {
   HttpServerOptions options;
   const Clock& clock;
   HttpCounters counters;
-  size_t handshakes = 0;
   size_t buffered_bytes = 0;
   bool stopping = false;
   // The Date of every response within a second; writing it costs more than parsing a request.
@@ -82,7 +87,7 @@ class HttpConnection final : private HttpSink {
  public:
   // `shared` and `handler` outlive it.
   HttpConnection(HttpShared& shared, const HttpHandler& handler, std::unique_ptr<HttpStream> stream,
-                 HttpPeer peer);
+                 HttpPeer peer, ConnectionSlot slot);
   ~HttpConnection() override;
 
   // Until either side ends it. `ends` is what ends the coroutine that awaits it.
@@ -120,6 +125,7 @@ class HttpConnection final : private HttpSink {
   HttpShared& shared_;
   const HttpHandler& handler_;
   std::unique_ptr<HttpStream> stream_;
+  ConnectionSlot slot_;
   HttpRequest request_;
   HttpResponse response_;
   std::string pending_;  // read, not yet parsed
@@ -128,6 +134,7 @@ class HttpConnection final : private HttpSink {
   asio::cancellation_signal* ends_ = nullptr;  // while it runs
   bool closed_ = false;
   bool lingers_ = false;
+  bool asked_ = false;     // anything yet
   size_t held_bytes_ = 0;  // its part of shared_.buffered_bytes
   bool continue_sent_ = false;
   bool chunks_understood_ = false;

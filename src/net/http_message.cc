@@ -1,6 +1,7 @@
 #include "net/http_message.h"
 
 #include <absl/strings/match.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,6 +48,7 @@ std::string_view reason_phrase(int status) {
       {431, "Request Header Fields Too Large"},
       {500, "Internal Server Error"},
       {501, "Not Implemented"},
+      {502, "Bad Gateway"},
       {503, "Service Unavailable"},
       {504, "Gateway Timeout"},
       {505, "HTTP Version Not Supported"},
@@ -63,6 +65,12 @@ HttpResponse http_error(int status, std::string_view code, std::string_view mess
   return response;
 }
 
+std::string http_date(WallTime now) {
+  const auto since_1970 = now.time_since_epoch();
+  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(seconds));
+}
+
 std::string format_head(const HttpResponse& response, const HttpFraming& framing) {
   std::string out;
   out.reserve(512);  // for most, with a short body behind it
@@ -71,7 +79,7 @@ std::string format_head(const HttpResponse& response, const HttpFraming& framing
   const auto add = [&out](std::string_view name, std::string_view value) {
     if (may_be_sent(value)) out.append(name).append(": ").append(value).append("\r\n");
   };
-  add("Date", framing.date);
+  if (!framing.date.empty()) add("Date", framing.date);
   add("Content-Type", response.content_type);
   add("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : response.headers) add(name, value);

@@ -70,8 +70,10 @@ HttpResponse http_error(int status, std::string_view code, std::string_view mess
 struct HttpFraming {
   bool close = false;
   bool chunked = false;
-  std::string_view date{};  // "Sun, 15 Nov 2026 08:30:00 GMT"
+  std::string_view date{};  // as of http_date(); empty: none is said
 };
+// "Sun, 15 Nov 2026 08:30:00 GMT".
+std::string http_date(WallTime now);
 // Status line and headers with the empty line after them. A value with a control character in it
 // is left out.
 std::string format_head(const HttpResponse& response, const HttpFraming& framing);

@@ -150,6 +150,14 @@ TEST(HttpAnswerParser, AStatusBelowAHundredIsNone) {
   }
 }
 
+TEST(HttpHead, HasADateAndAReasonOrNoEmptyOnes) {
+  EXPECT_EQ(http_date(WallTime(std::chrono::seconds(1'794'731'400))),
+            "Sun, 15 Nov 2026 08:30:00 GMT");
+  EXPECT_THAT(
+      format_head(http_error(502, "HF2203", "no"), {}),
+      AllOf(testing::StartsWith("HTTP/1.1 502 Bad Gateway\r\n"), testing::Not(HasSubstr("Date:"))));
+}
+
 TEST(HttpHead, SaysHowTheBodyEndsAndDropsWhatWouldSplitIt) {
   HttpResponse response = http_error(404, "HF6034", "no such path");
   response.headers = {{"Allow", "GET"}, {"X-Bad", "a\r\nSet-Cookie: b"}};

@@ -59,12 +59,19 @@ boost::system::error_code bind_and_listen(Acceptor& acceptor, const ListenAddres
   return error;
 }
 
+// What holds for all is counted with the connections that linger.
+ConnectionBounds per_address(const HttpServerOptions& options) {
+  return {.max_connections_per_address = options.max_connections_per_address,
+          .max_waiting_per_address = options.max_handshakes_per_address};
+}
+
 }  // namespace
 
 HttpServer::HttpServer(const asio::any_io_executor& loop, const Clock& clock,
                        metrics::Registry& registry, HttpServerOptions options)
     : loop_(loop),
       shared_{.options = std::move(options), .clock = clock, .counters = HttpCounters(registry)},
+      limits_(std::make_shared<ConnectionLimits>(per_address(shared_.options))),
       linger_(shared_),
       tasks_(loop) {}
 
@@ -119,7 +126,7 @@ asio::awaitable<void> HttpServer::accept(Listener& listener) {
 bool HttpServer::accept_one(Listener& listener) {
   Protocol::endpoint peer;
   auto size = static_cast<socklen_t>(peer.capacity());
-  const bool named = shared_.options.name_peers;
+  const bool named = shared_.options.name_peers || listener.tls;
   const int socket = ::accept4(listener.acceptor.native_handle(), named ? peer.data() : nullptr,
                                named ? &size : nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (socket < 0) return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
@@ -129,12 +136,20 @@ bool HttpServer::accept_one(Listener& listener) {
   return true;
 }
 
-// Null if it may come in.
-const char* HttpServer::why_not(const Listener& listener) {
+std::string HttpServer::counted(const Listener& listener, const Protocol::endpoint& peer) const {
+  const bool known = shared_.options.name_peers || listener.tls;
+  return known && listener.socket_file.empty() ? counted_address(peer) : "";
+}
+
+// Null if it may come in. An address that has too many is told first: it makes no room for others
+// by taking it from them.
+const char* HttpServer::why_not(const Listener& listener, const std::string& address) {
+  const char* limit = address.empty() ? nullptr : limits_->why_not(address, listener.tls);
+  if (limit != nullptr) return limit;
   if (connection_count() >= shared_.options.max_connections && !make_room()) return "connections";
   if (!listener.tls) return nullptr;
   if (tls_ == nullptr) return "no_certificate";
-  return shared_.handshakes >= shared_.options.max_handshakes ? "handshakes" : nullptr;
+  return limits_->waiting() >= shared_.options.max_handshakes ? "handshakes" : nullptr;
 }
 
 // The oldest of those that wait for their peers: who opens many and says nothing shuts nobody out.
@@ -154,7 +169,8 @@ std::unique_ptr<HttpStream> HttpServer::open_stream(const Listener& listener, in
 }
 
 void HttpServer::take(Listener& listener, int socket, const Protocol::endpoint& peer) {
-  const char* reason = why_not(listener);
+  const std::string address = counted(listener, peer);
+  const char* reason = why_not(listener, address);
   std::unique_ptr<HttpStream> stream = reason == nullptr ? open_stream(listener, socket) : nullptr;
   if (stream == nullptr) {
     shared_.counters.refused.with({{"reason", reason == nullptr ? "descriptors" : reason}}).add();
@@ -164,7 +180,10 @@ void HttpServer::take(Listener& listener, int socket, const Protocol::endpoint& 
   HttpPeer who;
   who.local = !listener.socket_file.empty();
   if (shared_.options.name_peers) who.source = to_text(peer);
-  connections_.emplace_back(shared_, listener.handler, std::move(stream), std::move(who));
+  ConnectionSlot slot =
+      address.empty() ? ConnectionSlot() : ConnectionSlot(limits_, address, listener.tls);
+  connections_.emplace_back(shared_, listener.handler, std::move(stream), std::move(who),
+                            std::move(slot));
   tasks_.spawn_ending([this, connection = std::prev(connections_.end())](
                           asio::cancellation_signal& ends) { return serve(connection, ends); });
 }

@@ -60,13 +60,16 @@ class HttpServer {
   bool accept_one(Listener& listener);
   std::unique_ptr<HttpStream> open_stream(const Listener& listener, int socket);
   void take(Listener& listener, int socket, const Protocol::endpoint& peer);
-  const char* why_not(const Listener& listener);
+  // Of whom the limits per address count; empty: of nobody.
+  std::string counted(const Listener& listener, const Protocol::endpoint& peer) const;
+  const char* why_not(const Listener& listener, const std::string& address);
   bool make_room();
   asio::awaitable<void> serve(Connections::iterator connection, asio::cancellation_signal& ends);
   asio::awaitable<void> sweep();
 
   asio::any_io_executor loop_;
   HttpShared shared_;
+  ConnectionSlot::Limits limits_;
   std::shared_ptr<const TlsContext> tls_;
   std::list<Listener> listeners_;
   Connections connections_;

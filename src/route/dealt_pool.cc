@@ -111,8 +111,13 @@ uint64_t DealtPool::target_of(Holding& holding, Time now) const {
     const double part = static_cast<double>(capacity_) / static_cast<double>(levels_.bound);
     return static_cast<uint64_t>(static_cast<double>(holding.report().active) * part);
   }
-  const uint64_t target = holding.report().active +
-                          std::min(holding.demand(), levels_.demand[holding.is_local()]) +
+  const uint64_t active = holding.report().active;
+  if (!holding.is_local() && levels_.demand[1] != kNoLimit) {
+    // The own zone wants more than there is: others give way as their connections end, an eighth at
+    // a time, since they would fill places anew for ever.
+    return active - std::min(active, std::max<uint64_t>(active / 8, 1));
+  }
+  const uint64_t target = active + std::min(holding.demand(), levels_.demand[holding.is_local()]) +
                           std::min(holding.comfort(), levels_.comfort[holding.is_local()]);
   const uint64_t has = holding.report().leased ? holding.report().limit : 0;
   if (target >= has) holding.needed_at = now;

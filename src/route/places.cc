@@ -1,6 +1,7 @@
 #include "route/places.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 
@@ -88,10 +89,24 @@ Taken Places::take(std::string_view name, const std::vector<std::string>& zones,
     ++pool->counts.turned_away;
     is_short_ = true;
   }
-  return when_full(*service, zones.front(), now);
+  return when_full(*service, zones, now);
 }
 
-Taken Places::when_full(Service& service, const std::string& zone, Time now) {
+// Leases tell that every zone is full: then the first is as good as any. Fixed shares only tell
+// that this holder's are taken: then the zone that it fills least has most room for what it cannot
+// know.
+const std::string& Places::zone_beyond(const Service& service,
+                                       const std::vector<std::string>& zones, Time now) const {
+  const auto filled = [&](const std::string& zone) {
+    const Pool& pool = service.zones.find(zone)->second;
+    if (is_leased(pool, now)) return 0.0;
+    if (pool.capacity == 0) return std::numeric_limits<double>::infinity();
+    return static_cast<double>(pool.counts.active) / static_cast<double>(pool.capacity);
+  };
+  return *std::ranges::min_element(zones, {}, filled);
+}
+
+Taken Places::when_full(Service& service, const std::vector<std::string>& zones, Time now) {
   // A zone was full, so there are limits, or there were when they were taken.
   switch (service.capacity ? service.capacity->when_full : WhenFull::Overflow) {
     case WhenFull::Queue:
@@ -101,6 +116,7 @@ Taken Places::when_full(Service& service, const std::string& zone, Time now) {
     case WhenFull::Overflow:
       break;
   }
+  const std::string& zone = zone_beyond(service, zones, now);
   use(service.zones.find(zone)->second, now);
   return {.kind = Taken::Kind::Beyond, .zone = zone};
 }

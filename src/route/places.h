@@ -103,7 +103,9 @@ class Places {
   void know_zones(Service& service, std::string_view name);
   Pool* find(std::string_view service, std::string_view zone);
   void use(Pool& pool, Time now);
-  Taken when_full(Service& service, const std::string& zone, Time now);
+  Taken when_full(Service& service, const std::vector<std::string>& zones, Time now);
+  const std::string& zone_beyond(const Service& service, const std::vector<std::string>& zones,
+                                 Time now) const;
 
   bool is_leased(const Pool& pool, Time now) const;
   uint64_t limit_of(const Pool& pool, Time now) const;

@@ -62,8 +62,8 @@ TEST_F(PlacesTest, WhoWasNeverToldKeepsToAnEvenShare) {
   places_.set_services(limited(20, 9), 5);
 
   EXPECT_EQ(take_within("a"), 4);
-  EXPECT_EQ(take_within("b"), 0);  // one was taken while counting
-  EXPECT_EQ(row("b").active, 1u);
+  EXPECT_EQ(row("b").active, 1u);  // taken while counting
+  EXPECT_EQ(take_within("b"), 0);
   EXPECT_FALSE(row("a").leased);
 }
 
@@ -91,6 +91,26 @@ TEST_F(PlacesTest, TheOwnZoneIsFilledThenTheNextThenThePolicyDecides) {
     EXPECT_EQ(rows[0].turned_away, 2u);
     EXPECT_EQ(rows[1].turned_away, 1u);
   }
+}
+
+TEST_F(PlacesTest, BeyondItsSharesAHolderThatHearsNobodySpreadsOverTheZones) {
+  places_.set_services(limited(60, 30), 3);
+
+  for (int i = 0; i < 60; ++i) take();
+
+  EXPECT_EQ(row("a").active, 40u);
+  EXPECT_EQ(row("b").active, 20u);
+}
+
+TEST_F(PlacesTest, BeyondItsLeasesAHolderStaysInTheFirstZone) {
+  places_.set_services(limited(60, 30), 3);
+  take();
+  grant(2, 1);
+
+  for (int i = 0; i < 9; ++i) take();
+
+  EXPECT_EQ(row("a").active, 9u);
+  EXPECT_EQ(row("b").active, 1u);
 }
 
 TEST_F(PlacesTest, APlaceThatIsGivenBackIsTakenAgain) {

@@ -31,6 +31,7 @@ class MemoryStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> compact(Revision through) override;
 
   const ReplicaFacts& facts() const override { return lineage_.facts(); }
+  Status disk() const override { return absl::OkStatus(); }
   void on_written(std::move_only_function<void()> listener) override {
     on_written_ = std::move(listener);
   }
@@ -45,6 +46,7 @@ class MemoryStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> begin_copy(ReplicaFacts of) override;
   asio::awaitable<Status> add_to_copy(CopyPage page) override;
   asio::awaitable<Result<Head>> finish_copy(Epoch promise) override;
+  asio::awaitable<Status> back_up(std::string path) override;
 
  private:
   using Items = std::map<std::string, Item, std::less<>>;

@@ -98,4 +98,8 @@ asio::awaitable<Result<Head>> MemoryStore::finish_copy(Epoch promise) {
   co_return lineage_.head();
 }
 
+asio::awaitable<Status> MemoryStore::back_up(std::string /*path*/) {
+  co_return absl::UnimplementedError("a store in memory has no file");
+}
+
 }  // namespace holdfast::store

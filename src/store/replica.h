@@ -85,6 +85,9 @@ class Replica {
 
   // As of the last write that finished.
   virtual const ReplicaFacts& facts() const = 0;
+  // Why the last write did not get to the disk; OK again after one that did, and had something in
+  // it.
+  virtual Status disk() const = 0;
   // Called on the executor when writes have finished, before they are answered: the head may have
   // moved. One listener, which must not call back; an empty one ends it.
   virtual void on_written(std::move_only_function<void()> listener) = 0;
@@ -127,6 +130,11 @@ class Replica {
   virtual asio::awaitable<Status> begin_copy(ReplicaFacts of) = 0;
   virtual asio::awaitable<Status> add_to_copy(CopyPage page) = 0;
   virtual asio::awaitable<Result<Head>> finish_copy(Epoch promise) = 0;
+
+  // All of it as of now, in a file of its own: a store as this one is. `path` must not be there; it
+  // is on disk when this returns OK, and not there at all otherwise. kUnimplemented: this one has
+  // no file. Watches and reads wait meanwhile, writes do not.
+  virtual asio::awaitable<Status> back_up(std::string path) = 0;
 };
 
 }  // namespace holdfast::store

@@ -168,10 +168,15 @@ void SqliteStore::finish_write(Pending& write, Result<SqliteWritten> answer) {
     const bool disk = code == absl::StatusCode::kUnavailable ||
                       code == absl::StatusCode::kResourceExhausted ||
                       (code == absl::StatusCode::kDataLoss && !write.is_append);
-    if (disk) stats_.failed_writes += 1;
+    if (disk) {
+      stats_.failed_writes += 1;
+      disk_ = answer.status();
+    }
     write.done(answer.status());
     return;
   }
+  const bool said = !answer->changes.empty() || !answer->entries.empty() || answer->replaced;
+  if (said) disk_ = absl::OkStatus();
   const Written written{answer->head, answer->changes.size()};
   if (written.changes > 0) history_.append(std::move(answer->changes), answer->head);
   for (Entry& entry : answer->entries) history_.append(std::move(entry.changes), entry.head);

@@ -64,6 +64,7 @@ class SqliteStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> compact(Revision through) override;
 
   const ReplicaFacts& facts() const override { return facts_; }
+  Status disk() const override { return disk_; }
   void on_written(std::move_only_function<void()> listener) override {
     on_written_ = std::move(listener);
   }
@@ -78,6 +79,7 @@ class SqliteStore final : public Store, public Replica, private ChangeSource {
   asio::awaitable<Status> begin_copy(ReplicaFacts of) override;
   asio::awaitable<Status> add_to_copy(CopyPage page) override;
   asio::awaitable<Result<Head>> finish_copy(Epoch promise) override;
+  asio::awaitable<Status> back_up(std::string path) override;
 
   const SqliteStoreStats& stats() const { return stats_; }
 
@@ -124,6 +126,7 @@ class SqliteStore final : public Store, public Replica, private ChangeSource {
   SqliteStoreOptions options_;
   SqliteStoreStats stats_;
   ReplicaFacts facts_;
+  Status disk_{};  // of the last write that had something in it
   ChangeLog history_;
   uint64_t generation_ = 0;
   std::move_only_function<void()> on_written_;

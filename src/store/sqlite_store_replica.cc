@@ -1,5 +1,6 @@
 // What the SQLite store offers to whoever keeps a copy of it (replica.h).
 #include "store/lineage.h"
+#include "store/sqlite_backup.h"
 #include "store/sqlite_store.h"
 #include "store/sqlite_store_thread.h"
 
@@ -96,6 +97,12 @@ asio::awaitable<Status> SqliteStore::add_to_copy(CopyPage page) {
 asio::awaitable<Result<Head>> SqliteStore::finish_copy(Epoch promise) {
   CO_TRY(const Written written, co_await write(FinishCopyRequest{promise}, 0));
   co_return written.head;
+}
+
+asio::awaitable<Status> SqliteStore::back_up(std::string path) {
+  co_return co_await run_on<Status>(reader_thread_, [from = options_.path, to = std::move(path)] {
+    return back_up_sqlite_file(from, to);
+  });
 }
 
 }  // namespace holdfast::store

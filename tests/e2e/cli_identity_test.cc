@@ -109,6 +109,67 @@ TEST_F(CliIdentity, ANodeJoinsOnceWithAToken) {
   EXPECT_THAT(again.error, HasSubstr("HF5005"));
 }
 
+// Each line after its first words, with what stands for something filled in.
+std::string suggested(const std::string& text, const std::string& after, const std::string& host) {
+  const size_t at = text.find(after);
+  if (at == std::string::npos) return "nothing after " + after;
+  std::string line = text.substr(at + after.size());
+  line.erase(line.find('\n'));
+  for (const auto& [word, by] : {std::pair<std::string, std::string>{"THIS_HOST:7443", host},
+                                 {"NAME", "edge-07"},
+                                 {"holdfast ", HF_BIN_DIR "/holdfast "}}) {
+    if (const size_t found = line.find(word); found != std::string::npos) {
+      line.replace(found, word.size(), by);
+    }
+  }
+  return line;
+}
+
+TEST_F(CliIdentity, WhatInitSuggestsWorksAsItIsPrinted) {
+  init();
+  const std::string text = admin({"init"}).error;
+  const auto run_line = [&](const std::string& after, const std::string& environment) {
+    const std::string line = suggested(text, after, controller_.tcp_server());
+    return run_program(
+        {.arguments = {"sh", "-c", "cd " + folder_.file(".") + " && " + environment + line}});
+  };
+
+  const ProgramOutcome made =
+      run_line("Next, here:      ", "HOLDFAST_SERVER=" + controller_.unix_server() + " ");
+  EXPECT_EQ(made.exit_code, 0) << made.error << text;
+  const ProgramOutcome joined =
+      run_line("then on a node:  ", "HOLDFAST_DATA_DIR=" + folder_.file("node") + " ");
+  EXPECT_EQ(joined.exit_code, 0) << joined.error << text;
+  EXPECT_EQ(joined.output, "agent/edge-07\n");
+}
+
+TEST_F(CliIdentity, WhoJoinsWithoutANameIsToldHowToSayIt) {
+  const ProgramOutcome nameless = join(init(), token());
+
+  EXPECT_EQ(nameless.exit_code, 65);
+  EXPECT_THAT(nameless.error, AllOf(HasSubstr("the node's name"), HasSubstr("--name NAME")));
+}
+
+TEST_F(CliIdentity, AUserIsNotMadeForAPasswordThatIsTooShort) {
+  init();
+  const ProgramOutcome made =
+      admin({"user", "create", "ann", "--role", "viewer", "--password-file", "-"}, "short\n");
+
+  EXPECT_EQ(made.exit_code, 65) << made.error;
+  EXPECT_THAT(made.error, HasSubstr("nothing was changed"));
+  EXPECT_EQ(admin({"get", "user", "ann"}).exit_code, 1) << "there is none";
+}
+
+TEST_F(CliIdentity, ARoleThatDoesNotExistIsAWarning) {
+  init();
+  const ProgramOutcome made = admin({"user", "create", "ann", "--role", "viewr"});
+  const ProgramOutcome known = admin({"user", "create", "bob", "--role", "viewer"});
+
+  EXPECT_EQ(made.exit_code, 0) << made.error;
+  EXPECT_THAT(made.error, HasSubstr("there is no role \"viewr\""));
+  EXPECT_THAT(known.error, Not(HasSubstr("there is no role")));
+}
+
 TEST_F(CliIdentity, ATokenIsForWhatItWasMadeFor) {
   const std::string pin = init();
   const ProgramOutcome wrong_zone =

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 
 #include "e2e/controller_process.h"
 #include "support/eventually.h"
@@ -41,6 +42,42 @@ TEST(CliUsage, HelpIsOnStdoutAndNoError) {
     EXPECT_EQ(result.error, "") << arguments.front();
   }
   EXPECT_THAT(run({"get", "--help"}).output, HasSubstr("holdfast get services"));
+  EXPECT_THAT(run({"proxy", "drain", "--help"}).output, testing::Not(HasSubstr("{false}")));
+}
+
+TEST(CliUsage, AConfigurationIsGoodIfTheDaemonTakesIt) {
+  const TempDir folder;
+  const std::string start =
+      "controller: {listen: [\"127.0.0.1:7443\"]}\n"
+      "ha: {role: primary, mode: witness, ";
+  const struct {
+    std::string rest;
+    std::string code;
+  } cases[] = {
+      {"peer: \"127.0.0.9:7443\", witness: \"127.0.0.9:7461\", lease: 10ms}", "HF4110"},
+      {"peer: \"127.0.0.1:7443\", witness: \"127.0.0.9:7461\"}", "HF6010"},
+      {"peer: \"127.0.0.9:7443\", witness: \"127.0.0.9:7443\"}", "HF6010"},
+      {"peer: \"127.0.0.9:7443\", witness: \"127.0.0.1:7443\"}", "HF6010"},
+  };
+  for (const auto& [rest, code] : cases) {
+    std::ofstream(folder.file("f.yaml")) << start << rest;
+
+    const ProgramOutcome validated = run({"config", "validate", "-f", folder.file("f.yaml")});
+    const ProgramOutcome started = run_daemon(
+        {"--config", folder.file("f.yaml"), "controller", "--data-dir", folder.file("data")});
+
+    EXPECT_EQ(validated.exit_code, 65) << rest;
+    EXPECT_THAT(validated.error, HasSubstr("error " + code)) << rest;
+    EXPECT_EQ(started.exit_code, 78) << rest;
+    EXPECT_THAT(started.error, HasSubstr(code)) << rest;
+  }
+  for (const char* nowhere : {"0.0.0.0", "\"::\""}) {
+    std::ofstream(folder.file("f.yaml")) << "proxy: {advertise_host: " << nowhere << "}\n";
+    const ProgramOutcome validated =
+        run({"config", "validate", "--role", "proxy", "-f", folder.file("f.yaml")});
+    EXPECT_EQ(validated.exit_code, 65) << nowhere;
+    EXPECT_THAT(validated.error, HasSubstr("can be dialled at none")) << nowhere;
+  }
 }
 
 TEST(CliUsage, WhatItDoesNotUnderstandIsUsage) {
@@ -52,6 +89,7 @@ TEST(CliUsage, WhatItDoesNotUnderstandIsUsage) {
                                      {"get"},
                                      {"delete"},
                                      {"watch"},
+                                     {"get", "tunnels", "--node", ""},
                                      {"get", "services", "-o", "xml"},
                                      {"--timeout", "0", "get", "services"},
                                      {"--timeout", "soon", "get", "services"},

@@ -197,7 +197,7 @@ TEST_F(ForeignClient, WithACertificateEverythingIsThere) {
                                    "OK\tinit(service)", "OK\tinit(service) +s3 +s4 +s5"));
   EXPECT_THAT(reflected, ElementsAre("OK\tgrpc.health.v1.Health "
                                      "grpc.reflection.v1alpha.ServerReflection "
-                                     "holdfast.v1.Events holdfast.v1.Identity "
+                                     "holdfast.v1.Events holdfast.v1.Identity holdfast.v1.Load "
                                      "holdfast.v1.PairControl holdfast.v1.Presence "
                                      "holdfast.v1.Resources holdfast.v1.ServiceConfigDiscovery "
                                      "holdfast.v1.Status"));

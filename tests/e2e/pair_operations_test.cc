@@ -214,8 +214,14 @@ TEST(PairOperations, WhatAForcedPromotionTakesBackWasAcknowledgedAndIsShownSo) {
   pair.primary().kill();
   ASSERT_NE(pair.primary().wait(10s), -1);
   pair.start_backup();
+  ProgramOutcome refused;
+  const auto is_refused = [&] {
+    refused = pair.backup().cli({"ha", "promote", "--force"});
+    return refused.error.contains("HF4125");
+  };
+  EXPECT_TRUE(eventually(is_refused, 20s)) << refused.output << refused.error << pair.describe();
   const auto forced = [&] {
-    return pair.backup().cli({"ha", "promote", "--force"}).exit_code == 0;
+    return pair.backup().cli({"ha", "promote", "--force", "--lose-the-other-half"}).exit_code == 0;
   };
   ASSERT_TRUE(eventually(forced, 20s)) << pair.describe();
   ASSERT_TRUE(eventually([&] { return applies(pair.backup(), service_yaml("kept")); }, 20s));
@@ -224,8 +230,47 @@ TEST(PairOperations, WhatAForcedPromotionTakesBackWasAcknowledgedAndIsShownSo) {
 
   const ProgramOutcome list = pair.primary().cli({"ha", "divergence"});
   EXPECT_THAT(list.output, HasSubstr("acknowledged to clients")) << list.error;
+  EXPECT_THAT(list.output, AllOf(HasSubstr("the whole store, as it was, is"),
+                                 HasSubstr(pair.primary().data_dir() + "/divergence/")));
   EXPECT_TRUE(eventually([&] { return !shows(pair.backup(), "user", "deleted-later"); }, 20s))
       << pair.describe();
+}
+
+// It lost its store, and kept its certificate. Whoever insists loses nothing for good either.
+TEST(PairOperations, AnEmptyHalfIsNotPromotedAndWhatItWouldReplaceIsKeptWhole) {
+  LoopbackPair pair("sync");
+  ASSERT_TRUE(applies(pair.primary(), service_yaml("web")));
+  ASSERT_TRUE(pair.becomes_in_sync(pair.primary())) << pair.describe();
+  for (ControllerProcess* half :
+       {&static_cast<ControllerProcess&>(pair.primary()), &pair.backup()}) {
+    half->kill();
+    ASSERT_NE(half->wait(10s), -1);
+  }
+  for (const char* file : {"store.db", "store.db-wal", "store.db-shm"}) {
+    std::filesystem::remove(pair.backup().data_dir() + "/" + file);
+  }
+  pair.start_backup();
+  ProgramOutcome refused;
+  const auto is_refused = [&] {
+    refused = pair.backup().cli({"ha", "promote", "--force"});
+    return refused.error.contains("HF4124");
+  };
+  EXPECT_TRUE(eventually(is_refused, 20s)) << refused.output << refused.error << pair.describe();
+  EXPECT_THAT(refused.error, HasSubstr("--lose-the-other-half"));
+
+  const ProgramOutcome insisted =
+      pair.backup().cli({"ha", "promote", "--force", "--lose-the-other-half"});
+  EXPECT_EQ(insisted.exit_code, 0) << insisted.error << pair.describe();
+  pair.start_primary();
+  const std::string kept = pair.primary().data_dir() + "/divergence";
+  const auto is_kept = [&] {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(kept, none)) {
+      if (entry.path().extension() == ".sqlite") return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(eventually(is_kept, 20s)) << pair.describe();
 }
 
 TEST(PairOperations, AnAgentKeepsTheRecordBesideItsWork) {

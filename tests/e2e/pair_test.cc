@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/rng.h"
@@ -76,6 +77,40 @@ TEST_F(Pair, WithAWitnessLivesThroughFullDisks) {
   PairWorld world({.mode = "witness", .small_disks = true});
   survive(world, fill_passive());
   survive(world, fill_active());
+}
+
+// Each half says what is wrong with its own disk, and the way out works.
+TEST_F(Pair, AHalfWhoseDiskIsFullSaysSoAndHandsOver) {
+  PairWorld world({.mode = "witness", .small_disks = true});
+  const auto complains = [](const PairMember& half, std::string_view of) {
+    const Result<v1::PairStatus> status = half.status();
+    return status.ok() && std::ranges::any_of(status->problems(), [&](const std::string& problem) {
+             return problem.contains(of);
+           });
+  };
+  int port = 80;
+  const auto write = [&port](const PairMember& half) {
+    const std::string yaml = fmt::format(
+        "kind: service\nmetadata: {{name: web}}\nspec: {{ports: [{{port: {}, protocol: http}}]}}\n",
+        ++port);
+    return half.cli({"apply", "-f", "-"}, yaml);
+  };
+  PairMember& active = world.active();
+  active.fill_disk();
+  const auto said = [&] {
+    write(active);
+    return complains(active, "HF4126") && complains(active, "ha switchover");
+  };
+  EXPECT_TRUE(eventually(said, 20s)) << world.describe();
+  EXPECT_EQ(active.cli({"ha", "status"}).exit_code, 2);
+  const Result<v1::SwitchOverResponse> switched = active.switch_over();
+  EXPECT_TRUE(switched.ok()) << switched.status() << world.describe();
+  EXPECT_TRUE(eventually([&] { return write(world.other(active)).exit_code == 0; }, 20s))
+      << world.describe();
+  EXPECT_TRUE(eventually([&] { return complains(active, "HF4126"); }, 20s)) << world.describe();
+  EXPECT_TRUE(eventually([&] { return complains(active, "HF4109"); }, 20s)) << world.describe();
+  active.free_disk();
+  EXPECT_TRUE(world.becomes_whole()) << world.describe();
 }
 
 TEST_F(Pair, InSyncModeNothingIsAcknowledgedByOneAlone) {

@@ -183,6 +183,38 @@ TEST(Http, AnIdleConnectionIsClosedAfterItsTime) {
   EXPECT_EQ(server.counted("cut_connections_total", {{"reason", "idle_timeout"}}), 1);
 }
 
+TEST(Http, AConnectionThatNeverAsksIsClosedSoonerThanAnIdleOne) {
+  RunningHttpServer server({.idle_timeout = 10min, .first_timeout = 200ms});
+  const std::string address = server.listen(kLoopback);
+  HttpClient asking(address);
+  EXPECT_EQ(asking.ask("GET /").status, 200);
+
+  HttpClient silent(address);
+  EXPECT_TRUE(silent.is_closed());
+  EXPECT_EQ(server.counted("cut_connections_total", {{"reason", "idle_timeout"}}), 1);
+  EXPECT_EQ(asking.ask("GET /").status, 200);
+}
+
+TEST(Http, OneAddressDoesNotTakeEveryConnection) {
+  RunningHttpServer server({.max_connections = 8, .max_connections_per_address = 2});
+  const std::string address = server.listen(kLoopback);
+  HttpClient first(address);
+  EXPECT_EQ(first.ask("GET /").status, 200);
+  auto second = std::make_unique<HttpClient>(address);
+  EXPECT_EQ(second->ask("GET /").status, 200);
+
+  HttpClient third(address);
+  EXPECT_TRUE(third.is_closed());
+  EXPECT_EQ(server.counted("refused_connections_total", {{"reason", "address"}}), 1);
+  HttpClient other(address, "127.0.0.2");
+  EXPECT_EQ(other.ask("GET /").status, 200);
+
+  second.reset();
+  EXPECT_TRUE(eventually([&] { return server.connections() == 2; }, 10s));
+  HttpClient fourth(address);
+  EXPECT_EQ(fourth.ask("GET /").status, 200);
+}
+
 TEST(Http, APeerThatDoesNotReadIsCut) {
   RunningHttpServer server({.write_timeout = 200ms});
   HttpClient client(server.listen(kLoopback));
@@ -221,7 +253,7 @@ TEST(Http, ThousandsOfIdleConnectionsDisturbNobody) {
   rlimit files = {};
   ::getrlimit(RLIMIT_NOFILE, &files);
   if (files.rlim_cur < 2 * kIdle + 200) GTEST_SKIP() << "needs 10,200 open files (ulimit -n)";
-  RunningHttpServer server;
+  RunningHttpServer server({.first_timeout = 60s});
   const std::string address = server.listen(kLoopback);
   std::list<HttpClient> idle;
   while (idle.size() < kIdle) idle.emplace_back(address);

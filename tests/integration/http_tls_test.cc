@@ -93,6 +93,35 @@ TEST_F(HttpTls, HandshakesUnderWayHaveALimit) {
   EXPECT_TRUE(third.start_tls(nullptr));
 }
 
+TEST_F(HttpTls, OneAddressThatSaysNothingShutsNobodyElseOut) {
+  RunningHttpServer server({.max_handshakes = 4, .max_handshakes_per_address = 2});
+  const std::string address = start(server);
+  const HttpClient first(address);
+  const HttpClient second(address);
+  ASSERT_TRUE(eventually([&] { return server.connections() == 2; }, 10s));
+
+  HttpClient third(address);
+  EXPECT_TRUE(third.is_closed());
+  EXPECT_EQ(server.counted("refused_connections_total", {{"reason", "address_waiting"}}), 1);
+
+  HttpClient other(address, "127.0.0.2");
+  ASSERT_TRUE(other.start_tls(nullptr));
+  EXPECT_EQ(other.ask("GET /").status, 200);
+}
+
+TEST_F(HttpTls, AHandshakeThatEndedCountsNoMore) {
+  RunningHttpServer server({.max_handshakes_per_address = 1});
+  const std::string address = start(server);
+  HttpClient first(address);
+  ASSERT_TRUE(first.start_tls(nullptr));
+  EXPECT_EQ(first.ask("GET /").status, 200);
+
+  HttpClient second(address);
+  ASSERT_TRUE(second.start_tls(nullptr));
+
+  EXPECT_EQ(second.ask("GET /").status, 200);
+}
+
 TEST_F(HttpTls, WithoutACertificateOfItsOwnItRefuses) {
   RunningHttpServer server;
   HttpClient client(server.listen("127.0.0.1:0", true));

@@ -68,6 +68,34 @@ TEST(StoreDisk, AFullDiskRefusesWritesUntilThereIsSpaceAgain) {
   EXPECT_THAT(lost_writes(dir.file("store.db"), said.acknowledged), testing::IsEmpty());
 }
 
+TEST(StoreDisk, AStoreKnowsThatItsDiskTakesNoWrites) {
+  if (geteuid() != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  const SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "this machine does not let root mount a tmpfs";
+  std::ofstream(disk.file("ballast")) << std::string(1 << 20, 'b');
+  boost::asio::io_context loop;
+  const auto opened =
+      store::SqliteStore::open(loop.get_executor(), {.path = disk.file("store.db")});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  int keys = 0;
+  const auto write = [&] {
+    std::vector<store::Operation> one(
+        1, store::put("/key" + std::to_string(keys++), std::string(30'000, 'v')));
+    return store::run(loop, (*opened)->commit(std::move(one))).status();
+  };
+  EXPECT_TRUE((*opened)->disk().ok());
+  while (keys < 500 && write().ok()) {
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted((*opened)->disk())) << (*opened)->disk();
+  const Status copied = store::run(loop, (*opened)->back_up(disk.file("copy")));
+  EXPECT_FALSE(copied.ok());
+  EXPECT_FALSE(std::filesystem::exists(disk.file("copy")));
+  EXPECT_FALSE(std::filesystem::exists(disk.file("copy.part"))) << "it gives back what it took";
+  std::filesystem::remove(disk.file("ballast"));
+  EXPECT_TRUE(write().ok());
+  EXPECT_TRUE((*opened)->disk().ok());
+}
+
 TEST(StoreDisk, ALogThatFillsTheDiskIsGivenBackToIt) {
   if (geteuid() != 0) GTEST_SKIP() << "mounting a small disk needs root";
   const SmallDisk disk;

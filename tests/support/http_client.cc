@@ -31,13 +31,20 @@ int connect_unix(const std::string& path) {
   return made;
 }
 
-int connect_tcp(const std::string& text) {
+int connect_tcp(const std::string& text, const std::string& source) {
   const size_t colon = text.rfind(':');
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(std::atoi(text.c_str() + colon + 1)));
   ::inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr);
   const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (!source.empty()) {
+    sockaddr_in from = {};
+    from.sin_family = AF_INET;
+    ::inet_pton(AF_INET, source.c_str(), &from.sin_addr);
+    const auto* bound = reinterpret_cast<const sockaddr*>(&from);
+    HF_CHECK(::bind(made, bound, sizeof(from)) == 0, "binding to " + source);
+  }
   const auto* general = reinterpret_cast<const sockaddr*>(&address);
   HF_CHECK(::connect(made, general, sizeof(address)) == 0, "connecting to " + text);
   return made;
@@ -65,10 +72,10 @@ void use(SSL_CTX* context, const TestCertificate& own) {
 
 }  // namespace
 
-HttpClient::HttpClient(const std::string& address) {
+HttpClient::HttpClient(const std::string& address, const std::string& source) {
   constexpr std::string_view kUnix = "unix:";
   socket_ = address.starts_with(kUnix) ? connect_unix(address.substr(kUnix.size()))
-                                       : connect_tcp(address);
+                                       : connect_tcp(address, source);
   const timeval patience = {.tv_sec = kPatienceSeconds, .tv_usec = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

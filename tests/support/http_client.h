@@ -21,8 +21,8 @@ struct Reply {
 
 class HttpClient {
  public:
-  // "127.0.0.1:8080" or "unix:PATH".
-  explicit HttpClient(const std::string& address);
+  // "127.0.0.1:8080" or "unix:PATH"; from `source` if it is named, as "127.0.0.2".
+  explicit HttpClient(const std::string& address, const std::string& source = "");
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;

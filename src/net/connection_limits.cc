@@ -1,21 +1,21 @@
-#include "ingress/connection_limits.h"
+#include "net/connection_limits.h"
 
 #include <utility>
 
-namespace holdfast::ingress {
+namespace holdfast::net {
 
 const char* ConnectionLimits::why_not(const std::string& address, bool waits) const {
-  if (open_ >= options_.max_connections) return "connections";
-  if (waits && waiting_ >= options_.max_waiting) return "waiting";
+  if (open_ >= bounds_.max_connections) return "connections";
+  if (waits && waiting_ >= bounds_.max_waiting) return "waiting";
   const auto found = by_address_.find(address);
   if (found == by_address_.end()) return nullptr;
   const Count& count = found->second;
-  if (count.open >= options_.max_connections_per_address) return "address";
-  if (waits && count.waiting >= options_.max_waiting_per_address) return "address_waiting";
+  if (count.open >= bounds_.max_connections_per_address) return "address";
+  if (waits && count.waiting >= bounds_.max_waiting_per_address) return "address_waiting";
   return nullptr;
 }
 
-Slot::Slot(Limits limits, const std::string& address, bool waits)
+ConnectionSlot::ConnectionSlot(Limits limits, const std::string& address, bool waits)
     : limits_(std::move(limits)),
       count_(&*limits_->by_address_.try_emplace(address).first),
       waits_(waits) {
@@ -26,10 +26,10 @@ Slot::Slot(Limits limits, const std::string& address, bool waits)
   count_->second.waiting += 1;
 }
 
-Slot::Slot(Slot&& other) noexcept
+ConnectionSlot::ConnectionSlot(ConnectionSlot&& other) noexcept
     : limits_(std::move(other.limits_)), count_(other.count_), waits_(other.waits_) {}
 
-Slot& Slot::operator=(Slot&& other) noexcept {
+ConnectionSlot& ConnectionSlot::operator=(ConnectionSlot&& other) noexcept {
   if (this == &other) return *this;
   give_back();
   limits_ = std::move(other.limits_);
@@ -38,14 +38,14 @@ Slot& Slot::operator=(Slot&& other) noexcept {
   return *this;
 }
 
-void Slot::settle() {
+void ConnectionSlot::settle() {
   if (limits_ == nullptr || !waits_) return;
   waits_ = false;
   limits_->waiting_ -= 1;
   count_->second.waiting -= 1;
 }
 
-void Slot::give_back() {
+void ConnectionSlot::give_back() {
   if (limits_ == nullptr) return;
   settle();
   limits_->open_ -= 1;
@@ -55,4 +55,4 @@ void Slot::give_back() {
   limits_ = nullptr;
 }
 
-}  // namespace holdfast::ingress
+}  // namespace holdfast::net

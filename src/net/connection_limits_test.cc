@@ -1,22 +1,22 @@
-#include "ingress/connection_limits.h"
+#include "net/connection_limits.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace holdfast::ingress {
+namespace holdfast::net {
 namespace {
 
-Slot::Limits limits() {
-  return std::make_shared<ConnectionLimits>(IngressOptions{.max_connections = 4,
-                                                           .max_connections_per_address = 3,
-                                                           .max_waiting = 3,
-                                                           .max_waiting_per_address = 2});
+ConnectionSlot::Limits limits() {
+  return std::make_shared<ConnectionLimits>(ConnectionBounds{.max_connections = 4,
+                                                             .max_connections_per_address = 3,
+                                                             .max_waiting = 3,
+                                                             .max_waiting_per_address = 2});
 }
 
 TEST(ConnectionLimits, HoldForAnAddressBeforeTheyHoldForAll) {
   const auto all = limits();
-  std::vector<Slot> slots;
+  std::vector<ConnectionSlot> slots;
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(all->why_not("a", false), nullptr);
     slots.emplace_back(all, "a", false);
@@ -29,10 +29,10 @@ TEST(ConnectionLimits, HoldForAnAddressBeforeTheyHoldForAll) {
 
 TEST(ConnectionLimits, WhoHasSaidWhatItWantsWaitsNoMore) {
   const auto all = limits();
-  Slot first(all, "a", true);
-  Slot second(all, "a", true);
+  ConnectionSlot first(all, "a", true);
+  ConnectionSlot second(all, "a", true);
   EXPECT_STREQ(all->why_not("a", true), "address_waiting");
-  Slot third(all, "b", true);
+  ConnectionSlot third(all, "b", true);
   EXPECT_STREQ(all->why_not("c", true), "waiting");
   EXPECT_EQ(all->why_not("c", false), nullptr);
 
@@ -46,13 +46,13 @@ TEST(ConnectionLimits, WhoHasSaidWhatItWantsWaitsNoMore) {
 TEST(ConnectionLimits, APlaceIsGivenBackOnceHoweverOftenItMoved) {
   const auto all = limits();
   {
-    Slot slot(all, "a", true);
-    Slot moved(std::move(slot));
-    Slot again;
+    ConnectionSlot slot(all, "a", true);
+    ConnectionSlot moved(std::move(slot));
+    ConnectionSlot again;
     again = std::move(moved);
     EXPECT_EQ(all->open(), 1U);
     EXPECT_EQ(all->waiting(), 1U);
-    again = Slot(all, "b", false);
+    again = ConnectionSlot(all, "b", false);
     EXPECT_EQ(all->open(), 1U);
     EXPECT_EQ(all->waiting(), 0U);
   }
@@ -62,18 +62,18 @@ TEST(ConnectionLimits, APlaceIsGivenBackOnceHoweverOftenItMoved) {
 
 TEST(ConnectionLimits, APlaceIsKeptWhileManyOthersComeAndGo) {
   const auto all = std::make_shared<ConnectionLimits>(
-      IngressOptions{.max_connections = 20'000, .max_connections_per_address = 2});
-  Slot first(all, "first", true);
+      ConnectionBounds{.max_connections = 20'000, .max_connections_per_address = 2});
+  ConnectionSlot first(all, "first", true);
   {
-    std::vector<Slot> others;
+    std::vector<ConnectionSlot> others;
     for (int i = 0; i < 10'000; ++i) others.emplace_back(all, std::to_string(i), false);
     first.settle();
     EXPECT_EQ(all->waiting(), 0U);
   }
   EXPECT_EQ(all->addresses(), 1U);
-  first = Slot();
+  first = ConnectionSlot();
   EXPECT_EQ(all->addresses(), 0U);
 }
 
 }  // namespace
-}  // namespace holdfast::ingress
+}  // namespace holdfast::net
