@@ -51,7 +51,8 @@ TEST(PairClient, WhatMayHaveHappenedIsUnknownAndWhatDidNotIsNot) {
   EXPECT_EQ(ending_of(Act::Read, absl::NotFoundError("")), Ending::Ok);
 }
 
-// Four that follow, two that ask one address only.
+// Four that follow, two that ask one address only. So many registers that after a start some are
+// read before they are written anew, whoever comes first.
 class Crowd {
  public:
   explicit Crowd(ClusterProcess& controller)
@@ -60,7 +61,7 @@ class Crowd {
     for (uint64_t i = 0; i < 6; ++i) {
       PairDoor& door = i < 4 ? static_cast<PairDoor&>(following_) : direct_;
       clients_.push_back(std::make_unique<PairClient>(
-          PairClientOptions{.name = "c" + std::to_string(i), .registers = 5, .seed = i}, door,
+          PairClientOptions{.name = "c" + std::to_string(i), .registers = 24, .seed = i}, door,
           history_));
     }
   }
