@@ -26,6 +26,12 @@ sockaddr_in on_loopback(uint16_t port) {
   return address;
 }
 
+// Of a socket that a child just forked still holds, epoll goes on to tell after it was closed.
+void close_watched(int events, int socket) {
+  ::epoll_ctl(events, EPOLL_CTL_DEL, socket, nullptr);
+  ::close(socket);
+}
+
 void watch(int events, int socket) {
   epoll_event wanted{};
   wanted.events = EPOLLIN;
@@ -85,7 +91,7 @@ void ZoneApp::leave(int socket) {
   char byte = 0;
   const ssize_t got = ::recv(socket, &byte, 1, 0);
   if (got > 0 || (got < 0 && errno == EAGAIN)) return;
-  ::close(socket);
+  close_watched(events_, socket);
   active_ -= 1;
 }
 
@@ -137,7 +143,7 @@ void SpillClients::read_first(int socket) {
     return note(zone);
   }
   if (!found->second.served) note('-');
-  ::close(socket);
+  close_watched(events_, socket);
   open_.erase(found);
 }
 
@@ -149,7 +155,7 @@ void SpillClients::end_due(Time now) {
     // The number may be another's by now.
     if (found == open_.end() || found->second.begun + hold_ != when) continue;
     if (!found->second.served) note('-');
-    ::close(socket);
+    close_watched(events_, socket);
     open_.erase(found);
   }
 }
