@@ -60,9 +60,9 @@ HostileWorld::HostileWorld() {
   small = fleet.ports("px-small").ingress[0];
   fleet.add_proxy("px-evil", "a", {});
   const std::string exposed = fmt::format("app=127.0.0.1:{}", app.port());
-  for (const char* name : {"edge-0", "edge-1"}) {
-    fleet.add_agent(name, "a", {exposed}, {"--set", "agent.limits.connections=256"});
-  }
+  // Who is turned away by the first finds room at the second.
+  fleet.add_agent("edge-0", "a", {exposed}, {"--set", "agent.limits.connections=256"});
+  fleet.add_agent("edge-1", "a", {exposed});
   fleet.join("agent", "evil", "a");
 }
 
