@@ -42,7 +42,8 @@ struct Beat {
   std::vector<store::Tenure> tenures{};  // the latest kMaxTenures
   store::Revision floor = 0;
   bool needs_copy = false;
-  bool in_sync = false;  // of an active half: who hears it has all that is acknowledged
+  bool in_sync = false;     // of an active half: who hears it has all that is acknowledged
+  bool disk_fails = false;  // for people to see
 };
 inline constexpr size_t kMaxTenures = 64;
 

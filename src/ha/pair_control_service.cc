@@ -80,21 +80,32 @@ std::string PairService::with_cause(const Status& problem) const {
   return text;
 }
 
-// What keeps the own disk from being what the pair needs: the other half cannot tell.
-void PairService::add_disk_problems(v1::PairStatus& status) const {
+// What keeps the own disk from being what the pair needs.
+Status PairService::disk_obstacle() const {
   const Status taking = half_.is_active() ? absl::OkStatus() : intake_.obstacle();
-  if (split_reason(taking).code == "HF4119") {
-    status.add_problems(std::string(taking.message()));
-    return;
+  const bool is_own = replica_.disk().ok() || split_reason(taking).code == "HF4119";
+  return is_own ? taking : replica_.disk();
+}
+
+void PairService::add_disk_problems(v1::PairStatus& status) const {
+  const Time now = clock_.now();
+  const auto add = [&](const std::string& name, const std::string& why, bool is_active) {
+    std::string text = fmt::format("HF4126: the disk of {} takes no writes: {}", name, why);
+    if (is_active && half_.in_sync(now)) {
+      text += "; the other half is in sync: `holdfast ha switchover` makes it active";
+    }
+    status.add_problems(text);
+  };
+  const Status own = disk_obstacle();
+  if (split_reason(own).code == "HF4119") {
+    status.add_problems(std::string(own.message()));
+  } else if (!own.ok()) {
+    add(options_.half.name, std::string(own.message()), half_.is_active());
   }
-  const Status disk = replica_.disk().ok() ? taking : replica_.disk();
-  if (disk.ok()) return;
-  std::string why = fmt::format("HF4126: the disk of {} takes no writes: {}", options_.half.name,
-                                std::string(disk.message()));
-  if (half_.is_active() && half_.in_sync(clock_.now())) {
-    why += "; the other half is in sync: `holdfast ha switchover` makes it active";
+  const std::optional<Beat>& peer = half_.peer();
+  if (peer && peer->disk_fails && half_.peer_alive(now)) {
+    add(peer->name, "it says so itself", peer->facts.state == State::Active);
   }
-  status.add_problems(why);
 }
 
 v1::PairStatus PairService::status() const {

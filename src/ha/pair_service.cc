@@ -179,7 +179,10 @@ void PairService::send_beat() {
 }
 
 v1::Beat PairService::beat() {
-  return to_proto(half_.next_beat(clock_.now(), replica_.facts()));
+  Beat beat = half_.next_beat(clock_.now(), replica_.facts());
+  const Status disk = disk_obstacle();
+  beat.disk_fails = !disk.ok() && split_reason(disk).code != "HF4119";
+  return to_proto(beat);
 }
 
 void PairService::on_beat(const v1::Beat& beat) {

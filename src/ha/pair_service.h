@@ -160,6 +160,7 @@ class PairService final : public store::Admission {
   v1::PairHalf describe_self() const;
   v1::PairHalf describe_peer() const;
   std::string with_cause(const Status& problem) const;
+  Status disk_obstacle() const;
   void add_disk_problems(v1::PairStatus& status) const;
 
   asio::any_io_executor loop_;

@@ -136,6 +136,7 @@ v1::Beat to_proto(const Beat& beat) {
   out.set_floor(beat.floor);
   out.set_needs_copy(beat.needs_copy);
   out.set_in_sync(beat.in_sync);
+  out.set_disk_fails(beat.disk_fails);
   out.set_process(beat.process);
   out.set_heard_process(beat.heard_process);
   return out;
@@ -169,6 +170,7 @@ Result<Beat> from_proto(const v1::Beat& beat) {
   out.floor = beat.floor();
   out.needs_copy = beat.needs_copy();
   out.in_sync = beat.in_sync();
+  out.disk_fails = beat.disk_fails();
   return out;
 }
 

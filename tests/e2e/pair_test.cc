@@ -79,7 +79,7 @@ TEST_F(Pair, WithAWitnessLivesThroughFullDisks) {
   survive(world, fill_active());
 }
 
-// Each half says what is wrong with its own disk, and the way out works.
+// Both halves say what is wrong with the disk of one, and the way out works.
 TEST_F(Pair, AHalfWhoseDiskIsFullSaysSoAndHandsOver) {
   PairWorld world({.mode = "witness", .small_disks = true});
   const auto complains = [](const PairMember& half, std::string_view of) {
@@ -103,6 +103,11 @@ TEST_F(Pair, AHalfWhoseDiskIsFullSaysSoAndHandsOver) {
   };
   EXPECT_TRUE(eventually(said, 20s)) << world.describe();
   EXPECT_EQ(active.cli({"ha", "status"}).exit_code, 2);
+  const auto told = [&] {
+    return complains(world.other(active), "HF4126") &&
+           complains(world.other(active), "ha switchover");
+  };
+  EXPECT_TRUE(eventually(told, 20s)) << world.describe();
   const Result<v1::SwitchOverResponse> switched = active.switch_over();
   EXPECT_TRUE(switched.ok()) << switched.status() << world.describe();
   EXPECT_TRUE(eventually([&] { return write(world.other(active)).exit_code == 0; }, 20s))
