@@ -122,6 +122,10 @@ void Controller::update_metrics() {
         presence.timed_out);
   count("holdfast_announcements_refused_total", "Announcements refused because too many waited.",
         presence.refused_full);
+  count("holdfast_announcements_doubled_total", "Announcements by a name that two processes have.",
+        presence.doubled);
+  count("holdfast_goodbyes_kept_total",
+        "Goodbyes of processes after which another one has their name.", presence.kept_goodbyes);
   count("holdfast_presence_commits_total", "Commits that carried announcements.", presence.commits);
   metrics.set({"holdfast_tasks_held", "1 while this controller does what one alone does."}, {},
               tenure_.held() ? 1 : 0);
