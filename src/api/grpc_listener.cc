@@ -19,10 +19,10 @@ constexpr std::chrono::milliseconds kSweepPeriod(500);
 
 }  // namespace
 
-GrpcListener::GrpcListener(const asio::any_io_executor& loop, size_t max_connections,
+GrpcListener::GrpcListener(const asio::any_io_executor& loop, const net::ConnectionBounds& bounds,
                            HandOver hand_over)
     : loop_(loop),
-      max_connections_(max_connections),
+      limits_(std::make_shared<net::ConnectionLimits>(bounds)),
       hand_over_(std::move(hand_over)),
       tasks_(loop) {}
 
@@ -50,23 +50,26 @@ void GrpcListener::start() {
 
 asio::awaitable<void> GrpcListener::accept(Acceptor& acceptor) {
   while (!stopping_) {
-    auto [error, socket] = co_await acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
+    Protocol::endpoint peer;
+    auto [error, socket] =
+        co_await acceptor.async_accept(peer, asio::as_tuple(asio::use_awaitable));
     if (stopping_) co_return;
     if (!error) {
-      take(std::move(socket));
+      take(std::move(socket), peer);
       continue;
     }
     if (error == asio::error::connection_aborted) continue;
     // No descriptors or memory: what waits in the backlog is taken when there are again.
-    stats_.refused += 1;
+    stats_.refused["descriptors"] += 1;
     const bool waited = co_await net::pause(kAcceptPause);
     if (!waited) co_return;
   }
 }
 
-void GrpcListener::take(Protocol::socket socket) {
-  if (open_.size() >= max_connections_) {
-    stats_.refused += 1;
+void GrpcListener::take(Protocol::socket socket, const Protocol::endpoint& peer) {
+  const std::string address = net::counted_address(peer);
+  if (const char* limit = limits_->why_not(address, false); limit != nullptr) {
+    stats_.refused[limit] += 1;
     return;  // closes it
   }
   boost::system::error_code ignored;
@@ -75,7 +78,9 @@ void GrpcListener::take(Protocol::socket socket) {
   const int descriptor = socket.release(ignored);
   struct stat found = {};
   if (descriptor < 0 || ::fstat(descriptor, &found) != 0) return;
-  open_.push_back({descriptor, found.st_ino});
+  open_.push_back({.descriptor = descriptor,
+                   .inode = found.st_ino,
+                   .slot = net::ConnectionSlot(limits_, address, false)});
   stats_.accepted += 1;
   hand_over_(descriptor);
 }

@@ -1,5 +1,6 @@
 // Takes the TCP connections of a gRPC server and hands them on. gRPC can do that itself, but it
 // neither counts connections nor knows a limit, and one peer could take every descriptor there is.
+// Limits hold for all of them and for each address; what is beyond is closed as it comes.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -11,10 +12,13 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "net/connection_limits.h"
 #include "net/task_group.h"
 
 namespace holdfast::api {
@@ -23,14 +27,17 @@ namespace asio = boost::asio;
 
 struct ListenerStats {
   uint64_t accepted = 0;
-  uint64_t refused = 0;  // too many at once, or no descriptors left
+  // By the limit that was reached.
+  std::map<std::string_view, uint64_t> refused{
+      {"connections", 0}, {"address", 0}, {"descriptors", 0}};
 };
 
 class GrpcListener {
  public:
   // Owns the socket, which does not block, from then on.
   using HandOver = std::function<void(int socket)>;
-  GrpcListener(const asio::any_io_executor& loop, size_t max_connections, HandOver hand_over);
+  GrpcListener(const asio::any_io_executor& loop, const net::ConnectionBounds& bounds,
+               HandOver hand_over);
 
   // The port it got; connections wait. kInvalidArgument if it is not an address, kUnavailable
   // HF1106 if it cannot be had.
@@ -51,14 +58,15 @@ class GrpcListener {
   struct Connection {
     int descriptor;
     ino_t inode;
+    net::ConnectionSlot slot;
   };
 
   asio::awaitable<void> accept(Acceptor& acceptor);
-  void take(Protocol::socket socket);
+  void take(Protocol::socket socket, const Protocol::endpoint& peer);
   asio::awaitable<void> sweep();
 
   asio::any_io_executor loop_;
-  const size_t max_connections_;
+  net::ConnectionSlot::Limits limits_;
   HandOver hand_over_;
   std::list<Acceptor> acceptors_;
   std::vector<Connection> open_;

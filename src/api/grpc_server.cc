@@ -6,6 +6,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -24,6 +25,12 @@ constexpr unsigned kRereadSeconds = 1;
 
 int milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+}
+
+// The same share as HTTP has.
+net::ConnectionBounds bounds(size_t max_connections) {
+  return {.max_connections = max_connections,
+          .max_connections_per_address = std::max<size_t>(1, max_connections / 4 * 3)};
 }
 
 using Count = std::shared_ptr<std::atomic<uint64_t>>;  // tidy: shared, gRPC's threads count
@@ -72,7 +79,7 @@ GrpcServer::GrpcServer(const asio::any_io_executor& loop, GrpcServerOptions opti
              .pair = options_.pair}),
       fronts_(make(room_)),
       handshakes_(std::make_shared<std::atomic<uint64_t>>(0)),
-      listener_(loop, options_.max_connections, [this](int socket) {
+      listener_(loop, bounds(options_.max_connections), [this](int socket) {
         grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
         connection.fd = socket;
         acceptor_->HandleNewConnection(&connection);

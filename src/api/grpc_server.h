@@ -33,7 +33,9 @@ struct GrpcServerOptions {
   // What messages on their way in may take together. gRPC reads a message to its end before it
   // looks at its size; beyond this it slows peers down, then ends calls.
   size_t max_buffered_bytes = 128 << 20;
-  size_t max_connections = 8'192;  // with TLS; further ones are closed as they come
+  // With TLS; further ones are closed as they come. One address has three quarters of them: many
+  // nodes may be behind one, and whoever is behind another still gets in.
+  size_t max_connections = 8'192;
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration idle_timeout = std::chrono::minutes(5);  // of a connection without a call
   ha::PairService* pair = nullptr;                  // whose half this server is; null: none

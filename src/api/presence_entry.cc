@@ -43,7 +43,14 @@ std::optional<health::Presence> read(const Body& body, health::NodeId id) {
   return health::Presence{.id = std::move(id),
                           .last_heartbeat = to_wall_time(body.last_heartbeat()),
                           .ttl = seconds(ttl.seconds()) + nanoseconds(ttl.nanos()),
-                          .offline = body.announcement().has_offline_since()};
+                          .offline = body.announcement().has_offline_since(),
+                          .instance = instance_of(body.started())};
+}
+
+template <typename Body>
+void set_reason(Body& body, const std::string& reason) {
+  body.set_code("HF1108");
+  body.set_reason(reason);
 }
 
 }  // namespace
@@ -123,6 +130,25 @@ Result<v1::Resource> stored_entry(v1::AnnounceRequest request, const Taken& take
                     resource.ByteSizeLong(), kMaxEntryBytes));
   }
   return resource;
+}
+
+health::InstanceId instance_of(const google::protobuf::Timestamp& started) {
+  return to_wall_time(started).time_since_epoch().count();
+}
+
+health::InstanceId instance_of(const v1::Resource& node) {
+  if (node.has_controller()) return instance_of(node.controller().started());
+  return instance_of(node.has_proxy() ? node.proxy().started() : node.agent().started());
+}
+
+void say_doubled(v1::Resource& resource, health::InstanceId other) {
+  const std::string reason =
+      fmt::format("another process with this identity, started {}, announces itself, too",
+                  to_rfc3339(WallTime(WallTime::duration(other))));
+  if (resource.has_agent()) set_reason(*resource.mutable_agent(), reason);
+  if (resource.has_proxy() && !resource.proxy().draining()) {
+    set_reason(*resource.mutable_proxy(), reason);
+  }
 }
 
 void set_offline_since(v1::Resource& resource, WallTime since) {

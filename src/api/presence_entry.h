@@ -32,6 +32,13 @@ struct Taken {
 // replaced. kInvalidArgument if it is no node's, or breaks a rule of its kind.
 Result<v1::Resource> stored_entry(v1::AnnounceRequest request, const Taken& taken);
 
+// Which process says it: when it started; 0 if it does not say.
+health::InstanceId instance_of(const google::protobuf::Timestamp& started);
+health::InstanceId instance_of(const v1::Resource& node);
+// Says in the entry that another process, which started then, announces itself by the same name:
+// HF1108. It goes before what the node says of itself, unless it leaves.
+void say_doubled(v1::Resource& resource, health::InstanceId other);
+
 // The same entry, found to be offline.
 void set_offline_since(v1::Resource& resource, WallTime since);
 

@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/reason.h"
 
 namespace holdfast::api {
@@ -104,16 +105,18 @@ asio::awaitable<Result<v1::AnnounceResponse>> PresenceService::announce(
                     .ttl = ttl_for(node.value_or(NodeKind::Agent)),
                     .keep_offline = options_.keep_offline,
                     .certificate_expires = certificate_expires};
-  CO_TRY(const v1::Resource entry, stored_entry(request, taken));
+  CO_TRY(v1::Resource entry, stored_entry(request, taken));
   const health::NodeId id{*node, entry.metadata().name()};
+  const Time heard_at = clock_.now();
+  look_for_other(id, entry, heard_at);
 
   store::Operation operation;
   operation.key = node_key(id);
   operation.value = entry.SerializeAsString();
   operation.expires =
       taken.at + std::chrono::duration_cast<WallTime::duration>(taken.ttl + options_.keep_offline);
-  const Time heard_at = clock_.now();
-  const auto on_accepted = [&] { table_.heard(id, taken.at, taken.ttl, heard_at); };
+  const health::Sighting sighting{.instance = instance_of(entry), .heartbeat = taken.at};
+  const auto on_accepted = [&] { table_.heard(id, sighting, taken.ttl, heard_at); };
   CO_TRY(const store::Revision revision, co_await write(std::move(operation), on_accepted));
 
   stats_.announced += 1;
@@ -123,6 +126,17 @@ asio::awaitable<Result<v1::AnnounceResponse>> PresenceService::announce(
   response.set_revision(revision);
   if (hooks_.fill_response) hooks_.fill_response(request, response);
   co_return response;
+}
+
+// One identity on two machines: told in the entry, and once in the log.
+void PresenceService::look_for_other(const health::NodeId& id, v1::Resource& entry, Time now) {
+  const health::InstanceId other = table_.other_instance(id, instance_of(entry), now);
+  if (other == 0) return;
+  stats_.doubled += 1;
+  say_doubled(entry, other);
+  if (table_.are_two(id, now)) return;
+  log::warn("two processes announce themselves by one name",
+            {{"node", node_key(id)}, {"code", "HF1108"}});
 }
 
 asio::awaitable<Result<v1::GoodbyeResponse>> PresenceService::goodbye(v1::GoodbyeRequest request,
@@ -136,8 +150,13 @@ asio::awaitable<Result<v1::GoodbyeResponse>> PresenceService::goodbye(v1::Goodby
         fmt::format("{} {} is no node; controllers, proxies and agents say goodbye, by their names",
                     quoted(request.kind()), quoted(request.name())));
   }
-  CO_TRY_OK((co_await write(std::move(operation), [] {}, within)).status());
+  const health::NodeId id{*node_kind(*kind), request.name()};
+  const bool is_gone = table_.leave(id, instance_of(request.started()), clock_.now());
+  if (is_gone) {
+    CO_TRY_OK((co_await write(std::move(operation), [] {}, within)).status());
+  }
   stats_.goodbyes += 1;
+  stats_.kept_goodbyes += is_gone ? 0 : 1;
   co_return v1::GoodbyeResponse();
 }
 

@@ -58,6 +58,8 @@ struct PresenceOptions {
 struct PresenceStats {
   uint64_t announced = 0;       // answered with OK
   uint64_t goodbyes = 0;        // answered with OK
+  uint64_t kept_goodbyes = 0;   // of them, those after which another process is there
+  uint64_t doubled = 0;         // announcements while two processes had the name
   uint64_t commits = 0;         // that succeeded
   uint64_t written = 0;         // entries in them
   uint64_t failed_commits = 0;  // refused or failed by the store
@@ -94,7 +96,7 @@ class PresenceService {
   // `certificate_expires`: of the caller's certificate; the epoch if it has none.
   asio::awaitable<Result<v1::AnnounceResponse>> announce(v1::AnnounceRequest request,
                                                          WallTime certificate_expires);
-  // Removes the entry; OK if there is none.
+  // Removes the entry, unless another process is there under its name; OK if there is none.
   // `within` is the most it waits for the store, if that is to be less than a heartbeat may.
   asio::awaitable<Result<v1::GoodbyeResponse>> goodbye(v1::GoodbyeRequest request,
                                                        Duration within = Duration::max());
@@ -117,6 +119,7 @@ class PresenceService {
     std::optional<Result<store::Revision>> result{};
   };
 
+  void look_for_other(const health::NodeId& id, v1::Resource& entry, Time now);
   FollowHandlers follow_kind(health::NodeKind kind);
   asio::awaitable<Result<store::Revision>> write(store::Operation operation,
                                                  std::function<void()> on_accepted,

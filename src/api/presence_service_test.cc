@@ -36,6 +36,12 @@ v1::AnnounceRequest agent(const std::string& name) {
   request.set_issuer_pin(kPin);
   return request;
 }
+// The same name, by the process that started then.
+v1::AnnounceRequest agent(const std::string& name, int64_t started) {
+  v1::AnnounceRequest request = agent(name);
+  request.mutable_resource()->mutable_agent()->mutable_started()->set_seconds(started);
+  return request;
+}
 std::string code_of(const Status& status) {
   return std::string(split_reason(status).code);
 }
@@ -118,10 +124,11 @@ class PresenceTest : public testing::TestWithParam<bool> {
                      answers_.push_back(response.status());
                    });
   }
-  Status goodbye(const std::string& kind, const std::string& name) {
+  Status goodbye(const std::string& kind, const std::string& name, int64_t started = 0) {
     v1::GoodbyeRequest request;
     request.set_kind(kind);
     request.set_name(name);
+    if (started != 0) request.mutable_started()->set_seconds(started);
     return store::run(io_, presence_->goodbye(request)).status();
   }
   std::optional<v1::Resource> stored(const std::string& name) {
@@ -320,6 +327,42 @@ TEST_P(PresenceTest, AGoodbyeRemovesTheEntryAtOnce) {
   EXPECT_EQ(goodbye("agent", "").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(stored("e1").has_value());
   until([&] { return presence_->counts(NodeKind::Agent) == NodeCounts{}; });
+}
+
+TEST_P(PresenceTest, TheGoodbyeOfACopyLeavesTheEntryOfWhoIsThere) {
+  ASSERT_TRUE(announce(agent("e1", 100)).ok());
+  pass(10s);
+  ASSERT_TRUE(announce(agent("e1", 200)).ok());
+
+  EXPECT_TRUE(goodbye("agent", "e1", 200).ok());
+  EXPECT_TRUE(stored("e1").has_value()) << "the first one may be there";
+  EXPECT_EQ(presence_->stats().kept_goodbyes, 1u);
+
+  pass(10s);
+  ASSERT_TRUE(announce(agent("e1", 100)).ok());
+  EXPECT_TRUE(goodbye("agent", "e1", 200).ok()) << "and whoever left cannot do it later";
+  EXPECT_TRUE(stored("e1").has_value());
+  EXPECT_TRUE(goodbye("agent", "e1", 100).ok());
+  EXPECT_FALSE(stored("e1").has_value());
+}
+
+TEST_P(PresenceTest, TwoProcessesWithOneNameAreToldInTheEntryUntilThereIsOne) {
+  const auto announced_code = [this](int64_t started) {
+    pass(10s);
+    EXPECT_TRUE(announce(agent("e1", started)).ok());
+    return stored("e1")->agent().code();
+  };
+  EXPECT_EQ(announced_code(100), "");
+  EXPECT_EQ(announced_code(200), "") << "it may have been restarted";
+
+  EXPECT_EQ(announced_code(100), "HF1108");
+  EXPECT_THAT(stored("e1")->agent().reason(), HasSubstr("started 1970-01-01T00:03:20"));
+  EXPECT_EQ(announced_code(200), "HF1108");
+  EXPECT_EQ(announced_code(200), "HF1108");
+  EXPECT_EQ(presence_->stats().doubled, 3u);
+
+  pass(2 * kTtl);
+  EXPECT_EQ(announced_code(200), "");
 }
 
 TEST_P(PresenceTest, AHungStoreIsAnErrorInTimeAndDoesNotPileUp) {

@@ -378,6 +378,7 @@ asio::awaitable<void> Controller::stop() {
   v1::GoodbyeRequest goodbye;
   goodbye.set_kind("controller");
   goodbye.set_name(options_.name);
+  *goodbye.mutable_started() = resource::to_proto(started_);
   if (is_active()) {
     const Result<v1::GoodbyeResponse> said = co_await presence_.goodbye(goodbye, kGoodbyePatience);
     if (!said.ok()) log::warn("no goodbye could be said", {{"why", said.status().ToString()}});

@@ -19,6 +19,21 @@ auto read_by(Service& service,
   };
 }
 
+void set_connection_metrics(MetricTotals& metrics, const api::GrpcServer& server) {
+  const api::ListenerStats& listener = server.listener_stats();
+  metrics.set({"holdfast_grpc_connections", "gRPC connections with TLS that are open."}, {},
+              static_cast<double>(server.open_connections()));
+  metrics.count({"holdfast_grpc_connections_total", "gRPC connections with TLS taken."}, {},
+                listener.accepted);
+  for (const auto& [reason, refused] : listener.refused) {
+    metrics.count({"holdfast_grpc_refused_connections_total",
+                   "gRPC connections closed as they came, by the limit that was reached."},
+                  {{"reason", std::string(reason)}}, refused);
+  }
+  metrics.count({"holdfast_grpc_handshakes_total", "gRPC connections whose TLS was set up."}, {},
+                server.handshakes());
+}
+
 }  // namespace
 
 web::Backend Controller::backend() {
@@ -80,18 +95,7 @@ void Controller::update_metrics() {
   };
   add_calls("unix", local_server_.get());
   add_calls("tls", tls_server_.get());
-  if (tls_server_ != nullptr) {
-    const api::ListenerStats& listener = tls_server_->listener_stats();
-    metrics.set({"holdfast_grpc_connections", "gRPC connections with TLS that are open."}, {},
-                static_cast<double>(tls_server_->open_connections()));
-    metrics.count({"holdfast_grpc_connections_total", "gRPC connections with TLS taken."}, {},
-                  listener.accepted);
-    metrics.count({"holdfast_grpc_refused_connections_total",
-                   "gRPC connections closed as they came: too many, or no descriptors left."},
-                  {}, listener.refused);
-    metrics.count({"holdfast_grpc_handshakes_total", "gRPC connections whose TLS was set up."}, {},
-                  tls_server_->handshakes());
-  }
+  if (tls_server_ != nullptr) set_connection_metrics(metrics, *tls_server_);
   const auto count = [&](const char* name, const char* help, uint64_t total) {
     metrics.count({name, help}, {}, total);
   };
@@ -118,6 +122,10 @@ void Controller::update_metrics() {
         presence.timed_out);
   count("holdfast_announcements_refused_total", "Announcements refused because too many waited.",
         presence.refused_full);
+  count("holdfast_announcements_doubled_total", "Announcements by a name that two processes have.",
+        presence.doubled);
+  count("holdfast_goodbyes_kept_total",
+        "Goodbyes of processes after which another one has their name.", presence.kept_goodbyes);
   count("holdfast_presence_commits_total", "Commits that carried announcements.", presence.commits);
   metrics.set({"holdfast_tasks_held", "1 while this controller does what one alone does."}, {},
               tenure_.held() ? 1 : 0);

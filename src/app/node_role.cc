@@ -82,6 +82,7 @@ Result<Prepared> prepare(const NodeRole& role) {
                          .max_staleness = config.max_staleness};
   options.node.folder = config.data_dir + "/identity";
   TRY(node::LoadedNode loaded, node::load_node(options.node.folder));
+  for (const std::string& odd : loaded.warnings) log::warn("the identity is odd", {{"why", odd}});
   if (loaded.held.who.role != role_of(role.loaded)) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
                  fmt::format("{} holds the identity of {}, and this is the role {}",

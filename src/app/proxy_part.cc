@@ -277,6 +277,9 @@ void ProxyPart::follow_cache() {
   if (settings_mark_.moved(view_.read<Kind::NetworkingConfig>())) {
     proxy_.set_settings(networking_config(view_));
   }
+  // How many there are is part of what is announced, and nothing else says when it changes.
+  const size_t tunnels = proxy_.tunnel_count();
+  if (std::exchange(noted_tunnels_, tunnels) != tunnels) world_.changed();
 }
 
 void ProxyPart::update_metrics() {

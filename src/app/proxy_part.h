@@ -79,6 +79,7 @@ class ProxyPart final : public NodePart {
   std::string public_address_;
   Status identity_status_;
   bool started_ = false;
+  size_t noted_tunnels_ = 0;
   std::optional<Time> asked_;  // of the drain, last
   bool told_end_ = false;
   tunnel::LinkBuffers buffers_;

@@ -44,6 +44,7 @@ Result<Prepared> prepare(const config::Config& config, const std::string& versio
   if (options.listen.empty()) options.listen = kDefaultListen;
   const std::string folder = options.data_dir + "/identity";
   TRY(node::LoadedNode loaded, node::load_node(folder));
+  for (const std::string& odd : loaded.warnings) log::warn("the identity is odd", {{"why", odd}});
   if (loaded.held.who.role != identity::Role::Witness) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
                  fmt::format("{} holds the identity of {}, and this is the role witness",

@@ -78,6 +78,11 @@ Status make_private_folder(const std::string& path) {
   return absl::OkStatus();
 }
 
+bool is_open_to_others(const std::string& path) {
+  struct stat facts{};
+  return ::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+}
+
 Result<std::string> read_small_file(const std::string& path) {
   const bool standard_input = path == "-";
   const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

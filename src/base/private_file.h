@@ -16,6 +16,9 @@ Status write_private_file(const std::string& path, std::string_view text);
 // Makes the folder and those above it as needed, for the owner only (0700).
 Status make_private_folder(const std::string& path);
 
+// Whether its group or everybody may do anything with it. False if it is not there.
+bool is_open_to_others(const std::string& path);
+
 // "-" is standard input. kNotFound if there is no such file; kInvalidArgument if it cannot be read
 // or is larger than the limit.
 Result<std::string> read_small_file(const std::string& path);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/reason.h"
 #include "cli/output.h"
@@ -21,6 +23,8 @@ std::string cause(std::string message, std::string_view server) {
   if (message.starts_with(kUnknown)) message.erase(0, kUnknown.size());
   const std::string again = fmt::format("{}: ", server);
   if (message.starts_with(again)) message.erase(0, again.size());
+  // The end of a text that gRPC had in quotes.
+  if (std::ranges::count(message, '"') % 2 == 1 && message.ends_with('"')) message.pop_back();
   return message;
 }
 
@@ -42,6 +46,12 @@ Failure unavailable(const std::string& message, const Asked& asked) {
                         "or one that is no controller's",
                         asked.server),
             "is it another cluster's? Log in again with its pin"};
+  }
+  if (message.contains("Permission denied")) {
+    return {Exit::NoController, "HF1001",
+            fmt::format("no controller at {}: {}", asked.server, cause(message, asked.server)),
+            "its socket is for its owner: run this as that user, or log in and use --server "
+            "HOST:PORT"};
   }
   return {Exit::NoController, "HF1001",
           fmt::format("no controller at {}: {}", asked.server, cause(message, asked.server)),

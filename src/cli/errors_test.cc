@@ -42,6 +42,25 @@ TEST(Explain, ALinkWithoutAConnectionIsAControllerThatIsNotThere) {
   EXPECT_EQ(failure.exit, Exit::NoController);
 }
 
+TEST(Explain, WhatGrpcHadInQuotesHasNoHalfOfThem) {
+  const Failure failure = explain(
+      absl::UnavailableError("failed to connect to all addresses; last error: UNKNOWN: ctl:7443: "
+                             "Failed to connect to remote host: Connection refused\""),
+      kSilent);
+
+  EXPECT_EQ(failure.message,
+            "no controller at ctl:7443: Failed to connect to remote host: Connection refused");
+  EXPECT_TRUE(failure.next.contains("holdfastd controller")) << failure.next;
+}
+
+TEST(Explain, ASocketOfSomebodyElseIsNotAControllerToStart) {
+  const Failure failure = explain(absl::UnavailableError("connect: Permission denied"),
+                                  {.server = "unix:/run/holdfast.sock"});
+
+  EXPECT_EQ(failure.code, "HF1001");
+  EXPECT_TRUE(failure.next.contains("run this as that user")) << failure.next;
+}
+
 TEST(Explain, EveryStatusHasItsExit) {
   const struct {
     Status status;

@@ -83,6 +83,7 @@ Result<Profile> load_profile(const std::string& folder) {
   TRY(const std::string identity, read_part(identity_path));
   Result<KeyAndCertificate> parts = split_identity(identity);
   if (!parts.ok()) return unusable(identity_path, std::string(parts.status().message()));
+  profile.open_to_others = is_open_to_others(identity_path);
   profile.private_key_pem = std::move(parts->private_key_pem);
   profile.certificate_pem = std::move(parts->certificate_pem);
   return profile;

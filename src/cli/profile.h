@@ -20,6 +20,7 @@ struct Profile {
   std::string ca_pem{};
   std::string private_key_pem{};
   std::string certificate_pem{};
+  bool open_to_others = false;  // its private key
 };
 
 // $XDG_CONFIG_HOME/holdfast, or ~/.config/holdfast; empty if neither is known.

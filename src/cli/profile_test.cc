@@ -47,6 +47,19 @@ TEST(Profile, IsReadBackAsItWasWrittenAndIsForItsOwnerOnly) {
   EXPECT_EQ(loaded->certificate_pem, kLeaf);
   EXPECT_EQ(mode_of(profile_dir), 0700U);
   EXPECT_EQ(mode_of(profile_dir + "/identity.pem"), 0600U);
+  EXPECT_FALSE(loaded->open_to_others);
+}
+
+TEST(Profile, AKeyThatOthersMayReadIsAWarning) {
+  const test::TempDir folder;
+  ASSERT_TRUE(save_profile(folder.file("p"), sample()).ok());
+  ASSERT_EQ(::chmod((folder.file("p") + "/identity.pem").c_str(), 0644), 0);
+  testing::internal::CaptureStderr();
+
+  const auto found = find_controller({.profile_dir = folder.file("p")});
+
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(testing::internal::GetCapturedStderr().contains("chmod 600"));
 }
 
 TEST(Profile, NoneIsNotFoundAndABrokenOneNamesItsFile) {

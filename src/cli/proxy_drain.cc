@@ -84,7 +84,8 @@ class Draining {
                               .body = request_body(options_)});
     if (!asked.ok()) return failed(asked);
     if (!options_.wait) {
-      print_out(drain_text(status_, wall_now()) + "\n");
+      const std::string text = drain_text(status_, wall_now());
+      print_out((options_.now ? text.substr(0, text.find(';')) + "; cut now" : text) + "\n");
       return Exit::Ok;
     }
     return follow();
@@ -97,7 +98,8 @@ class Draining {
     for (int misses = 0; status_.phase() != "closed";) {
       const std::string text = drain_text(status_, wall_now());
       std::string what = text.substr(0, text.find(';'));  // the rest changes by itself
-      if (what != shown) print_err(text + "\n");
+      // Told to cut now it does so at once, whatever time it had before.
+      if (what != shown) print_err((options_.now ? what + "; cut now" : text) + "\n");
       shown = std::move(what);
       std::this_thread::sleep_for(kPoll);
       const v1::DrainStatus before = status_;

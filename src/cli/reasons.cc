@@ -75,6 +75,10 @@ constexpr ReasonInfo kReasons[] = {
     {"HF1107", "the audit log cannot be written",
      "Its file or folder does not take a line. Requests go on, and the lines lost are counted.",
      "make room in the data folder, or mend its permissions"},
+    {"HF1108", "two processes with one identity",
+     "Two processes announce themselves in turns by one name: its folder was copied, or a machine "
+     "came back beside the one that replaced it.",
+     "stop one of them; let it join with a name of its own (`holdfast token create`)"},
     {"HF1201", "the cache lost its controller",
      "The stream of changes broke. Reads are answered from the last good generation, as stale.",
      "see whether a controller is there; the node comes back by itself"},

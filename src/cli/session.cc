@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "cli/output.h"
 #include "cli/profile.h"
 #include "cli/reasons.h"
 #include "identity/certificate.h"
@@ -30,6 +31,10 @@ std::expected<ClientOptions, Failure> find_controller(const Connection& connecti
     return std::unexpected(Failure{Exit::BadProfile, "HF5036",
                                    std::string(profile.status().message()),
                                    std::string(find_reason("HF5036")->next)});
+  }
+  if (profile.ok() && profile->open_to_others) {
+    print_err(fmt::format("warning: others may read the private key in {}; use chmod 600\n",
+                          quoted(connection.profile_dir + "/identity.pem", 256)));
   }
   std::string server = connection.server;
   if (server.empty()) server = profile.ok() ? profile->server : connection.default_server;

@@ -235,7 +235,8 @@ constexpr auto kControllerKeys = std::to_array<Key>({
     {.path = "limits.connections",
      .type = Type::Count,
      .fallback = "8192",
-     .doc = "Connections at once over all listeners; more are closed.",
+     .doc = "Connections at once with gRPC, and with HTTP, three quarters of them from one "
+            "address; more are closed.",
      .assign = into<&C::limits, &LimitsConfig::connections>,
      .range = {1, 1'000'000}},
     {.path = "audit.max_bytes",

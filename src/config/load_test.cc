@@ -145,6 +145,8 @@ TEST(Load, RefusesWhatIsNotOneMapping) {
               HasSubstr("3:1: error HF6010: a second document"));
   EXPECT_THAT(all_problems(from_file("log: [\n")), HasSubstr("error HF6002"));
   EXPECT_THAT(all_problems(from_file("version: 2\n")), HasSubstr("2 is out of range; use 1"));
+  EXPECT_THAT(all_problems(from_file("proxy: {generation: -1}\n")),
+              HasSubstr("proxy.generation: -1 is out of range; use 0 to 9223372036854775807"));
 }
 
 TEST(Load, AMachineWithoutANameNeedsOne) {

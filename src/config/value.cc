@@ -96,6 +96,11 @@ ValueReading read_list(const Key& key, const std::vector<Node>& items, Position 
 ValueReading read_number(const Key& key, string_view text, Position at) {
   const auto number =
       key.type == Type::Bytes ? parse_bytes(text) : resource::parse_int<uint64_t>(text);
+  const bool is_count = key.type != Type::Bytes;
+  // The key's own limits, not those of the numbers that can be written.
+  if (!number && is_count && number.error().contains("out of range")) {
+    return wrong(at, fmt::format("{} is out of range; use {}", text, range_text(key)));
+  }
   if (!number) return wrong(at, number.error());
   if (auto problem = out_of_range(key, *number, text)) return wrong(at, *std::move(problem));
   return {.value = *number, .problems = {}};

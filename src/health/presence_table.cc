@@ -12,10 +12,11 @@ void PresenceTable::reset(NodeKind kind, const std::vector<Presence>& all, Time 
   for (const Presence& presence : all) observed(presence, now);
 }
 
-void PresenceTable::heard(const NodeId& id, WallTime heartbeat, Duration ttl, Time now) {
+void PresenceTable::heard(const NodeId& id, const Sighting& sighting, Duration ttl, Time now) {
   Entry& entry = find_or_add(id);
-  entry.heartbeat = heartbeat;
+  entry.heartbeat = sighting.heartbeat;
   entry.ttl = ttl;
+  entry.instances.heard(sighting, ttl, now);
   set_online(entry, now + ttl);
 }
 
@@ -27,6 +28,7 @@ void PresenceTable::observed(const Presence& presence, Time now) {
   entry.heartbeat = presence.last_heartbeat;
   entry.ttl = presence.ttl;
   if (presence.offline) return set_offline(entry);
+  entry.instances.observed({presence.instance, presence.last_heartbeat}, presence.ttl, now);
   if (!is_known) set_online(entry, now + presence.ttl);
 }
 
@@ -34,6 +36,28 @@ void PresenceTable::observed_gone(const NodeId& id) {
   Entries& entries = entries_[static_cast<size_t>(id.kind)];
   const auto found = entries.find(id.name);
   if (found != entries.end()) erase(found->second);
+}
+
+const PresenceTable::Entry* PresenceTable::find(const NodeId& id) const {
+  const Entries& entries = entries_[static_cast<size_t>(id.kind)];
+  const auto found = entries.find(id.name);
+  return found == entries.end() ? nullptr : &found->second;
+}
+
+InstanceId PresenceTable::other_instance(const NodeId& id, InstanceId instance, Time now) const {
+  const Entry* entry = find(id);
+  return entry == nullptr ? 0 : entry->instances.other_than(instance, now);
+}
+
+bool PresenceTable::are_two(const NodeId& id, Time now) const {
+  const Entry* entry = find(id);
+  return entry != nullptr && entry->instances.are_two(now);
+}
+
+bool PresenceTable::leave(const NodeId& id, InstanceId instance, Time now) {
+  Entries& entries = entries_[static_cast<size_t>(id.kind)];
+  const auto found = entries.find(id.name);
+  return found == entries.end() || found->second.instances.leave(instance, now);
 }
 
 void PresenceTable::grant_grace(Time now) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "health/instances.h"
 
 namespace holdfast::health {
 
@@ -39,6 +40,7 @@ struct Presence {
   WallTime last_heartbeat;
   Duration ttl{0};
   bool offline = false;
+  InstanceId instance = 0;  // whose announcement it was
 };
 
 struct Overdue {
@@ -70,10 +72,16 @@ class PresenceTable {
   // nobody watched the clock for it until now.
   void reset(NodeKind kind, const std::vector<Presence>& all, Time now);
   // A node announced itself here; the store does not know yet.
-  void heard(const NodeId& id, WallTime heartbeat, Duration ttl, Time now);
+  void heard(const NodeId& id, const Sighting& sighting, Duration ttl, Time now);
   // A change in the store.
   void observed(const Presence& presence, Time now);
   void observed_gone(const NodeId& id);
+
+  // Another process that speaks under the name, if this one does so now; 0: none.
+  InstanceId other_instance(const NodeId& id, InstanceId instance, Time now) const;
+  bool are_two(const NodeId& id, Time now) const;
+  // This process says goodbye here. Whether the node is gone: nobody else is there under its name.
+  bool leave(const NodeId& id, InstanceId instance, Time now);
 
   // This controller was cut off from its store or its clients: whoever seems late had no chance.
   // Every node that is online gets at least a whole TTL from now.
@@ -97,6 +105,7 @@ class PresenceTable {
     Time due{};       // when to look at it: the deadline, or later to try again
     bool offline = false;
     size_t heap_index = kNoIndex;  // in due_
+    Instances instances{};
   };
   static constexpr size_t kNoIndex = SIZE_MAX;
   struct NameHash {
@@ -106,6 +115,7 @@ class PresenceTable {
   using Entries = std::unordered_map<std::string, Entry, NameHash, std::equal_to<>>;
 
   Entry& find_or_add(const NodeId& id);
+  const Entry* find(const NodeId& id) const;
   void set_online(Entry& entry, Time deadline);
   void set_offline(Entry& entry);
   void erase(Entry& entry);

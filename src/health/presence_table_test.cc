@@ -28,10 +28,10 @@ NodeId agent(const std::string& name) {
   return {NodeKind::Agent, name};
 }
 Presence online(const std::string& name, Duration heartbeat) {
-  return {agent(name), wall(heartbeat), kTtl, false};
+  return {.id = agent(name), .last_heartbeat = wall(heartbeat), .ttl = kTtl};
 }
 Presence offline(const std::string& name, Duration heartbeat) {
-  return {agent(name), wall(heartbeat), kTtl, true};
+  return {.id = agent(name), .last_heartbeat = wall(heartbeat), .ttl = kTtl, .offline = true};
 }
 std::vector<std::string> names(const std::vector<Overdue>& overdue) {
   std::vector<std::string> all;
@@ -54,7 +54,7 @@ class PresenceTableTest : public testing::Test {
 };
 
 TEST_F(PresenceTableTest, ANodeIsOverdueExactlyATtlAfterItWasHeard) {
-  table_.heard(agent("a"), wall(0s), kTtl, at(0s));
+  table_.heard(agent("a"), {.heartbeat = wall(0s)}, kTtl, at(0s));
   ticks(59s);
 
   EXPECT_THAT(tick(kTtl - 1ns), IsEmpty());
@@ -65,7 +65,7 @@ TEST_F(PresenceTableTest, ANodeIsOverdueExactlyATtlAfterItWasHeard) {
 }
 
 TEST_F(PresenceTableTest, TheStoresEchoOfWhatWasHeardDoesNotMoveTheDeadline) {
-  table_.heard(agent("a"), wall(0s), kTtl, at(0s));
+  table_.heard(agent("a"), {.heartbeat = wall(0s)}, kTtl, at(0s));
   table_.observed(online("a", 0s), at(3s));
 
   EXPECT_EQ(table_.next_deadline(), at(kTtl));
@@ -79,7 +79,7 @@ TEST_F(PresenceTableTest, AHeartbeatThatAnotherControllerTookCountsFromWhenItIsS
 }
 
 TEST_F(PresenceTableTest, AnOverdueNodeIsReturnedAgainUntilSomethingIsObserved) {
-  table_.heard(agent("a"), wall(0s), kTtl, at(0s));
+  table_.heard(agent("a"), {.heartbeat = wall(0s)}, kTtl, at(0s));
 
   EXPECT_EQ(ticks(71s), (std::vector<std::string>{"a", "a", "a"})) << "at 60, 65 and 70 s";
   EXPECT_EQ(table_.counts(NodeKind::Agent), (NodeCounts{.online = 1, .offline = 0}));
@@ -96,14 +96,14 @@ TEST_F(PresenceTableTest, AnOverdueNodeIsReturnedAgainUntilSomethingIsObserved) 
 
 TEST_F(PresenceTableTest, AnOfflineNodeThatIsHeardIsOnlineAgain) {
   table_.observed(offline("a", 0s), at(0s));
-  table_.heard(agent("a"), wall(5s), kTtl, at(5s));
+  table_.heard(agent("a"), {.heartbeat = wall(5s)}, kTtl, at(5s));
 
   EXPECT_EQ(table_.counts(NodeKind::Agent), (NodeCounts{.online = 1, .offline = 0}));
   EXPECT_EQ(table_.next_deadline(), at(5s + kTtl));
 }
 
 TEST_F(PresenceTableTest, ANodeThatIsGoneIsNeverOverdue) {
-  table_.heard(agent("a"), wall(0s), kTtl, at(0s));
+  table_.heard(agent("a"), {.heartbeat = wall(0s)}, kTtl, at(0s));
   table_.observed(offline("b", 0s), at(0s));
   table_.observed_gone(agent("a"));
   table_.observed_gone(agent("b"));
@@ -111,6 +111,21 @@ TEST_F(PresenceTableTest, ANodeThatIsGoneIsNeverOverdue) {
 
   EXPECT_THAT(ticks(200s), IsEmpty());
   EXPECT_EQ(table_.counts(NodeKind::Agent), NodeCounts{});
+}
+
+TEST_F(PresenceTableTest, AProcessThatComesBackBesideAnotherIsFoundAndTakesNobodyAway) {
+  table_.heard(agent("a"), {.instance = 1, .heartbeat = wall(0s)}, kTtl, at(0s));
+  Presence elsewhere = online("a", 10s);
+  elsewhere.instance = 2;
+  table_.observed(elsewhere, at(10s));
+  EXPECT_EQ(table_.other_instance(agent("a"), 1, at(20s)), 2);
+  EXPECT_FALSE(table_.are_two(agent("a"), at(20s)));
+  table_.heard(agent("a"), {.instance = 1, .heartbeat = wall(20s)}, kTtl, at(20s));
+
+  EXPECT_TRUE(table_.are_two(agent("a"), at(20s)));
+  EXPECT_FALSE(table_.leave(agent("a"), 2, at(21s)));
+  EXPECT_TRUE(table_.leave(agent("a"), 1, at(22s)));
+  EXPECT_TRUE(table_.leave(agent("nobody"), 1, at(22s)));
 }
 
 TEST_F(PresenceTableTest, AfterAStartEverybodyHasAWholeTtl) {
@@ -121,8 +136,8 @@ TEST_F(PresenceTableTest, AfterAStartEverybodyHasAWholeTtl) {
 }
 
 TEST_F(PresenceTableTest, AResetForgetsWhatIsNotInIt) {
-  table_.heard(agent("a"), wall(0s), kTtl, at(0s));
-  table_.heard({NodeKind::Proxy, "p"}, wall(0s), 30s, at(0s));
+  table_.heard(agent("a"), {.heartbeat = wall(0s)}, kTtl, at(0s));
+  table_.heard({NodeKind::Proxy, "p"}, {.heartbeat = wall(0s)}, 30s, at(0s));
   table_.reset(NodeKind::Agent, {online("b", 0s), offline("c", 0s)}, at(1s));
 
   EXPECT_EQ(table_.counts(NodeKind::Agent), (NodeCounts{.online = 1, .offline = 1}));
@@ -131,8 +146,8 @@ TEST_F(PresenceTableTest, AResetForgetsWhatIsNotInIt) {
 }
 
 TEST_F(PresenceTableTest, AGraceGivesAWholeTtlAndShortensNone) {
-  table_.heard(agent("early"), wall(0s), kTtl, at(0s));
-  table_.heard(agent("long"), wall(0s), 500s, at(0s));
+  table_.heard(agent("early"), {.heartbeat = wall(0s)}, kTtl, at(0s));
+  table_.heard(agent("long"), {.heartbeat = wall(0s)}, 500s, at(0s));
   table_.observed(offline("gone", 0s), at(0s));
   ticks(50s);
   table_.grant_grace(at(50s));
@@ -144,7 +159,7 @@ TEST_F(PresenceTableTest, AGraceGivesAWholeTtlAndShortensNone) {
 }
 
 TEST_F(PresenceTableTest, AGraceAlsoHoldsForWhoWasJustFoundOverdue) {
-  table_.heard(agent("a"), wall(0s), kTtl, at(0s));
+  table_.heard(agent("a"), {.heartbeat = wall(0s)}, kTtl, at(0s));
   ASSERT_THAT(ticks(60s), SizeIs(1));
   table_.grant_grace(at(61s));
 
@@ -153,7 +168,7 @@ TEST_F(PresenceTableTest, AGraceAlsoHoldsForWhoWasJustFoundOverdue) {
 }
 
 TEST_F(PresenceTableTest, AfterAStallOfItsOwnNobodyIsBlamed) {
-  table_.heard(agent("a"), wall(0s), kTtl, at(0s));
+  table_.heard(agent("a"), {.heartbeat = wall(0s)}, kTtl, at(0s));
   ticks(10s);
 
   EXPECT_THAT(tick(600s), IsEmpty()) << "frozen for ten minutes";
@@ -164,7 +179,8 @@ TEST_F(PresenceTableTest, AfterAStallOfItsOwnNobodyIsBlamed) {
 TEST(PresenceTable, TheLimitIsKeptAndTheLongestOverdueComeFirst) {
   PresenceTable table({.retry = 5s, .stall = 1h});
   for (int i = 0; i < 10; ++i) {
-    table.heard(agent(std::to_string(i)), wall(0s), kTtl + std::chrono::seconds(9 - i), at(0s));
+    table.heard(agent(std::to_string(i)), {.heartbeat = wall(0s)},
+                kTtl + std::chrono::seconds(9 - i), at(0s));
   }
   EXPECT_EQ(names(table.on_tick(at(100s), 3)), (std::vector<std::string>{"9", "8", "7"}));
   EXPECT_THAT(table.on_tick(at(100s), kAll), SizeIs(7));
@@ -177,7 +193,7 @@ TEST(PresenceTable, HoldsAHundredThousandNodesThatAnnounceAgainAndAgain) {
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < kNodes; ++i) {
       const Duration now = round * 30s + std::chrono::microseconds(i);
-      table.heard(agent(std::to_string(i)), wall(now), kTtl, at(now));
+      table.heard(agent(std::to_string(i)), {.heartbeat = wall(now)}, kTtl, at(now));
     }
   }
 
@@ -255,7 +271,7 @@ class Simulation {
     }
     node.next = now_ + kTtl / 2 + rng_.below(kTtl / 10);
     node.last = now_;
-    table_.heard(agent(name), wall(now_), kTtl, at(now_));
+    table_.heard(agent(name), {.heartbeat = wall(now_)}, kTtl, at(now_));
     pending_.push_back({now_ + rng_.below(kLatest), {agent(name), wall(now_), kTtl, false}});
   }
   void deliver() {

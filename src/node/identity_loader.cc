@@ -22,16 +22,40 @@ Result<std::string> read_part(const std::string& path) {
   return text;
 }
 
-// Only a hint: a folder without it is used with the servers that are named.
-std::vector<std::string> read_servers(const std::string& path) {
+struct Hints {
+  std::string name{};
+  std::vector<std::string> servers{};
+};
+
+std::string text_of(const resource::Node& mapping, std::string_view key) {
+  const resource::Node* found = resource::find_member(mapping, key);
+  return found != nullptr && found->shape == resource::Node::Shape::Scalar ? found->text : "";
+}
+
+// Only hints: a folder without them is used with the servers that are named.
+Hints read_hints(const std::string& path) {
   const Result<std::string> text = read_small_file(path);
   if (!text.ok()) return {};
   const auto documents = resource::read_yaml(*text);
   if (!documents || documents->size() != 1) return {};
-  const resource::Node* server = resource::find_member(documents->front(), "server");
-  const bool is_text = server != nullptr && server->shape == resource::Node::Shape::Scalar;
-  if (!is_text) return {};
-  return absl::StrSplit(server->text, ',', absl::SkipEmpty());
+  return {.name = text_of(documents->front(), "name"),
+          .servers = absl::StrSplit(text_of(documents->front(), "server"), ',', absl::SkipEmpty())};
+}
+
+std::vector<std::string> oddities(const std::string& folder, const HeldIdentity& held,
+                                  const Hints& hints) {
+  std::vector<std::string> found;
+  if (is_open_to_others(folder + "/identity.pem")) {
+    found.push_back(fmt::format("others may read the private key in {}; use chmod 600",
+                                quoted(folder + "/identity.pem", 256)));
+  }
+  if (!hints.name.empty() && hints.name != held.who.name) {
+    found.push_back(
+        fmt::format("{} holds the identity of {}, and its node.yaml is of {}; the "
+                    "identity counts",
+                    quoted(folder, 256), identity::to_string(held.who), quoted(hints.name)));
+  }
+  return found;
 }
 
 }  // namespace
@@ -49,7 +73,11 @@ Result<LoadedNode> load_node(const std::string& folder) {
   TRY(pems.ca, read_part(folder + "/ca.pem"));
   Result<HeldIdentity> held = make_held(pems);
   if (!held.ok()) return unusable(folder, std::string(held.status().message()));
-  return LoadedNode{.held = *std::move(held), .servers = read_servers(folder + "/node.yaml")};
+  Hints hints = read_hints(folder + "/node.yaml");
+  std::vector<std::string> warnings = oddities(folder, *held, hints);
+  return LoadedNode{.held = *std::move(held),
+                    .servers = std::move(hints.servers),
+                    .warnings = std::move(warnings)};
 }
 
 Status save_bundle(const std::string& folder, const HeldIdentity& held) {

@@ -12,7 +12,8 @@ namespace holdfast::node {
 
 struct LoadedNode {
   HeldIdentity held;
-  std::vector<std::string> servers;  // that it joined; empty if they are not known
+  std::vector<std::string> servers;   // that it joined; empty if they are not known
+  std::vector<std::string> warnings;  // what is odd about the folder, and may be meant
 };
 
 // kFailedPrecondition HF5017 if nobody joined here; kInvalidArgument HF5018 naming the file that

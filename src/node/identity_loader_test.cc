@@ -71,6 +71,19 @@ TEST_F(IdentityLoader, ADamagedPartIsNamed) {
               testing::AllOf(HasSubstr("HF5018"), HasSubstr("ca.pem")));
 }
 
+TEST_F(IdentityLoader, WhatIsOddIsAWarning) {
+  join();
+  EXPECT_THAT(load_node(folder())->warnings, testing::IsEmpty());
+
+  ASSERT_EQ(::chmod((folder() + "/identity.pem").c_str(), 0640), 0);
+  write("node.yaml", "kind: node\nname: edge-08\n");
+
+  EXPECT_THAT(
+      load_node(folder())->warnings,
+      testing::ElementsAre(HasSubstr("chmod 600"),
+                           testing::AllOf(HasSubstr("agent/edge-07"), HasSubstr("edge-08"))));
+}
+
 TEST_F(IdentityLoader, WithoutTheServerItIsUsable) {
   join();
   for (const char* text : {"", "- a\n", "server: {a: b}\n", "server: [\n"}) {

@@ -92,6 +92,7 @@ asio::awaitable<void> NodeService::say_goodbye() {
   v1::GoodbyeRequest request;
   request.set_kind(std::string(identity::to_string(identity().who.role)));
   request.set_name(identity().who.name);
+  *request.mutable_started() = resource::to_proto(started_);
   const Status said = co_await link_.goodbye(std::move(request), options_.goodbye_timeout);
   if (said.ok()) {
     log::info("said goodbye");

@@ -258,8 +258,8 @@ Status validate_networking_config(const v1::Resource& resource) {
   const v1::NetworkingConfig& config = resource.networking_config();
   if (config.agent_connection_count() > kMaxAgentConnections) {
     return wrong_field("spec.agent_connection_count",
-                       fmt::format("{} is too many; use 0 to {}", config.agent_connection_count(),
-                                   kMaxAgentConnections));
+                       fmt::format("{} is too many; use 1 to {}, or 0 for the default",
+                                   config.agent_connection_count(), kMaxAgentConnections));
   }
   if (config.keepalive_misses() > kMaxKeepaliveMisses) {
     return wrong_field("spec.keepalive_misses",

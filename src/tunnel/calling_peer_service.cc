@@ -1,12 +1,12 @@
 // The dialled side of peer_link_service.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
 #include "base/reason.h"
 #include "tunnel/peer_link_service.h"
-#include "tunnel/relay_end_service.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -110,21 +110,35 @@ void CallingPeer::on_open(Link& /*link*/, StreamId stream, std::string_view payl
   if (shared_.relays >= shared_.options.streams_of_peers) {
     return refuse_stream(stream, ResetCode::Limit, "too many streams of peers");
   }
-  relays_.spawn(relay(stream, std::move(wanted)));
+  if (given_up() >= shared_.options.given_up_per_peer) {
+    return refuse_stream(stream, ResetCode::Limit, "too many streams were given up");
+  }
+  // Counted here: very many may come before the first of them begins.
+  opening_ += 1;
+  shared_.relays += 1;
+  relays_.spawn(relay(stream, std::move(wanted),
+                      make_relay([&shared = shared_](const EndReport&) { shared.relays -= 1; })));
 }
 
-asio::awaitable<void> CallingPeer::relay(StreamId stream, v1::OpenStream wanted) {
+// Of the streams that are being opened, those that the peer has given up, at least: the others are
+// among those that it has, and so is the one that it asks for.
+size_t CallingPeer::given_up() const {
+  const size_t others = std::max<size_t>(link_.session().streams(), 1) - 1;
+  return opening_ - std::min(opening_, others);
+}
+
+asio::awaitable<void> CallingPeer::relay(StreamId stream, v1::OpenStream wanted, RelayPair pair) {
   // Only a tunnel of our own: a stream makes one hop.
   const std::optional<TunnelId> id = shared_.table.select(wanted.agent());
   HeldTunnel* tunnel = id ? uses_.find(*id) : nullptr;
   if (tunnel == nullptr) {
+    opening_ -= 1;
     refuse_stream(stream, ResetCode::NotExposed, "the agent has no tunnel here");
     co_return;
   }
-  RelayPair pair = make_relay([&shared = shared_](const EndReport&) { shared.relays -= 1; });
-  shared_.relays += 1;
   const Status opened =
       co_await tunnel->open(std::move(wanted), pair.first, shared_.options.open_timeout);
+  opening_ -= 1;
   if (!opened.ok()) {
     refuse_stream(stream, reset_code_of(opened), std::string(opened.message()));
     co_return;

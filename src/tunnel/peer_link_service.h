@@ -17,6 +17,7 @@
 #include "net/task_group.h"
 #include "tunnel/held_tunnel_service.h"
 #include "tunnel/proxy_shared_service.h"
+#include "tunnel/relay_end_service.h"
 #include "tunnel/secure_connection_service.h"
 
 namespace holdfast::tunnel {
@@ -90,7 +91,8 @@ class CallingPeer final : public LinkOwner {
   void on_goodbye(Link& link, std::string_view why) override;
 
  private:
-  asio::awaitable<void> relay(StreamId stream, v1::OpenStream wanted);
+  asio::awaitable<void> relay(StreamId stream, v1::OpenStream wanted, RelayPair pair);
+  size_t given_up() const;
   void refuse_stream(StreamId stream, ResetCode code, std::string_view why);
   Status judge(std::string_view payload) const;
   void refuse(const Status& why);
@@ -101,6 +103,7 @@ class CallingPeer final : public LinkOwner {
   bool greeted_ = false;
   bool welcomed_ = false;
   TunnelTable::Cursor told_;
+  size_t opening_ = 0;  // streams that their agents have not answered
   net::TaskGroup relays_;
   Link link_;
 };

@@ -56,6 +56,9 @@ struct ProxyOptions {
   uint32_t streams_per_peer = 16'384;
   // Streams that peers may have opened through us at once, in all.
   size_t streams_of_peers = 16'384;
+  // Streams that a peer gave up and that we are still opening, on one link: an agent answers when
+  // it likes, and the peer's own limit does not count what it has given up.
+  size_t given_up_per_peer = 1'024;
   // Between tries to reach a peer.
   BackoffOptions peer_backoff{.first = std::chrono::milliseconds(250),
                               .cap = std::chrono::seconds(8)};

@@ -260,6 +260,10 @@ ProxyStatus ProxyService::describe() const {
           .drain = state_->drain.progress()};
 }
 
+size_t ProxyService::tunnel_count() const {
+  return state_->shared.table.tunnel_count();
+}
+
 void ProxyService::update_metrics() {
   const ProxyCounts& counts = state_->shared.counts;
   ProxyMetrics::Numbers numbers{.admission = state_->tunnels.door().admission(),

@@ -93,6 +93,7 @@ class ProxyService final : public StreamDialer {
   // Proxies that are heard from, as agents are told: names, this one included.
   std::vector<std::string> discovered() const;
   ProxyStatus describe() const;
+  size_t tunnel_count() const;  // of those that describe() lists; cheap
   // Gauges, from time to time.
   void update_metrics();
 

@@ -99,6 +99,37 @@ TEST(Node, ADeadNodeIsOfflineAndOneThatLeavesIsGone) {
       << fleet.log("a-1");
 }
 
+TEST(Node, ACopiedIdentityIsToldAndItsGoodbyeTakesNobodyAway) {
+  Fleet fleet;
+  fleet.add("agent", "a-1");
+  ASSERT_TRUE(eventually([&] { return fleet.all_online(); }, 10s)) << fleet.log("a-1");
+  const TempDir elsewhere;
+  std::filesystem::create_directories(elsewhere.file("copy"));
+  std::filesystem::copy(fleet.data_dir("a-1") + "/identity", elsewhere.file("copy/identity"),
+                        std::filesystem::copy_options::recursive);
+  const PresenceWatch watch(fleet);
+  {
+    ChildProcess copy({.arguments = node_command("agent", elsewhere.file("copy")),
+                       .output_file = elsewhere.file("log")});
+    EXPECT_TRUE(eventually(
+        [&] { return fleet.cli({"get", "agents"}).output.contains("degraded (HF1108)"); }, 10s))
+        << fleet.cli({"get", "agents"}).output << read_text(elsewhere.file("log"));
+    EXPECT_THAT(fleet.cli({"get", "agents", "-o", "wide"}).output,
+                HasSubstr("another process with this identity"));
+
+    copy.terminate();
+    EXPECT_EQ(copy.wait(10s), 0) << read_text(elsewhere.file("log"));
+    EXPECT_THAT(read_text(elsewhere.file("log")), HasSubstr("said goodbye"));
+  }
+
+  EXPECT_TRUE(
+      eventually([&] { return !fleet.cli({"get", "agents"}).output.contains("HF1108"); }, 20s));
+  EXPECT_EQ(watch.losses(), "");
+  EXPECT_TRUE(fleet.all_online());
+  fleet.process("a-1").terminate();
+  EXPECT_TRUE(eventually([&] { return fleet.presence().empty(); }, 10s));
+}
+
 TEST(Node, ARestartOfTheControllerTakesNobodyOffline) {
   Fleet fleet({"identity.node_certificate_ttl=20s"});
   fleet.add_usual();

@@ -19,6 +19,11 @@ bool RawConnections::open(std::string_view bytes) {
   sockets_.push_back(socket);
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xFFU) | host_);
+  // A port that is bound is nobody else's: only where the address matters.
+  if (host_ != 1 && ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    return false;
+  }
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port_);
   if (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return false;

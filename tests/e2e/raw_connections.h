@@ -9,7 +9,8 @@ namespace holdfast::test {
 
 class RawConnections {
  public:
-  explicit RawConnections(uint16_t port) : port_(port) {}
+  // From 127.0.0.`host` to 127.0.0.1.
+  explicit RawConnections(uint16_t port, uint8_t host = 1) : port_(port), host_(host) {}
   ~RawConnections();
   RawConnections(const RawConnections&) = delete;
   RawConnections& operator=(const RawConnections&) = delete;
@@ -21,6 +22,7 @@ class RawConnections {
 
  private:
   uint16_t port_;
+  uint8_t host_;
   std::vector<int> sockets_;
 };
 

@@ -116,5 +116,23 @@ TEST_F(TunnelTest, AReloadChangesHowLongAStoppingAgentWaits) {
   EXPECT_EQ(fleet_.process("a-2").wait(5s), 0) << fleet_.log("a-2");
 }
 
+// Between announcements that only say that a proxy is still there lie minutes here.
+TEST(TunnelCount, IsAnnouncedWhenItChanges) {
+  Fleet fleet({"presence.proxy_ttl=10m"});
+  const auto says = [&fleet](const std::string& row) {
+    return eventually(
+        [&] { return testing::Matches(ContainsRegex(row))(fleet.cli({"get", "proxies"}).output); },
+        20s);
+  };
+  fleet.add("proxy", "p-1");
+  ASSERT_TRUE(says("p-1 +online +0 ")) << fleet.log("p-1");
+
+  fleet.add("agent", "a-1");
+  EXPECT_TRUE(says("p-1 +online +1 ")) << fleet.cli({"get", "proxies"}).output;
+
+  fleet.process("a-1").terminate();
+  EXPECT_TRUE(says("p-1 +online +0 ")) << fleet.cli({"get", "proxies"}).output;
+}
+
 }  // namespace
 }  // namespace holdfast::test

@@ -162,9 +162,10 @@ asio::awaitable<void> RawAgent::run(std::string address) {
   over = true;
 }
 
-asio::awaitable<std::string> RawAgent::open(v1::OpenStream wanted, Client client) {
+asio::awaitable<std::string> RawAgent::open(v1::OpenStream wanted, Client client,
+                                            Duration patience) {
   std::unique_ptr<StreamEnd> end = make_client_end(std::move(client));
-  const Status answered = co_await link_->open(wanted.SerializeAsString(), end, seconds(10));
+  const Status answered = co_await link_->open(wanted.SerializeAsString(), end, patience);
   if (answered.ok()) co_return "accepted";
   const std::string message(answered.message());
   co_return message.substr(0, message.find(':'));

@@ -76,7 +76,9 @@ class RawAgent final : public LinkOwner {
   void expose(const std::vector<std::string>& services) { expose(exposing(services)); }
   void expose(const v1::Exposed& exposed);
   // Of an opener: the word of the refusal, "accepted", or another status.
-  asio::awaitable<std::string> open(v1::OpenStream wanted, Client client);
+  // It is given up if there is none of them in time.
+  asio::awaitable<std::string> open(v1::OpenStream wanted, Client client,
+                                    Duration patience = std::chrono::seconds(10));
   void leave() { link_->say_goodbye("leaving"); }
   void close() {
     if (link_) link_->close(absl::CancelledError("closed by the test"));

@@ -201,6 +201,39 @@ TEST_F(TunnelPeers, APeersStreamIsServedFromOwnTunnelsAndNothingElse) {
   EXPECT_EQ(middle.service->describe().tunnels.size(), 1u);
 }
 
+TEST_F(TunnelPeers, WhatAPeerGaveUpIsOpenedOnOnlyUpToALimit) {
+  Member& proxy = fleet_.add_proxy("p1", "a", [](ProxyOptions& options) {
+    options.given_up_per_peer = 2;
+    options.open_timeout = seconds(3);
+  });
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  ASSERT_TRUE(welcomed(agent));
+  RawAgent& peer =
+      fleet_.dial(proxy.at.peer, {.identity = fleet_.authority.issue(Role::Proxy, "p9", "a"),
+                                  .says = "p9",
+                                  .protocol = std::string(kPeerProtocol),
+                                  .side = Side::Opener});
+  ASSERT_TRUE(welcomed(peer)) << peer.why;
+  const auto open = [&](Duration patience) {
+    v1::OpenStream wanted;
+    wanted.set_service("web");
+    wanted.set_agent("edge-1");
+    return fleet_.run(peer.open(wanted, std::make_shared<ClientSide>(), patience));
+  };
+  agent.set_answer(RawAgent::Answer::Silence);
+  for (size_t asked = 1; asked <= 2; ++asked) {
+    EXPECT_NE(open(milliseconds(200)), "accepted");
+    ASSERT_TRUE(fleet_.until([&] { return agent.opened.size() == asked; }));
+  }
+  agent.set_answer(RawAgent::Answer::Echo);
+
+  EXPECT_EQ(open(seconds(10)), to_string(ResetCode::Limit));
+  EXPECT_EQ(agent.opened.size(), 2u);
+
+  EXPECT_TRUE(fleet_.until([&] { return open(seconds(10)) == "accepted"; }))
+      << "when the agent's time for them is over";
+}
+
 TEST_F(TunnelPeers, AStreamBeforeTheHelloIsRefused) {
   Member& proxy = fleet_.add_proxy("p1", "a");
   ASSERT_TRUE(welcomed(fleet_.dial(proxy, "edge-1", "a", {"web"})));
