@@ -1,5 +1,7 @@
 #include "e2e/idle_watches.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "support/eventually.h"
 
@@ -19,8 +21,11 @@ class IdleWatches::Watch final : public grpc::ClientReadReactor<v1::WatchRespons
   void cancel() { context_.TryCancel(); }
 
   void OnReadInitialMetadataDone(bool ok) override {
-    if (ok) owner_.answered_ += 1;
+    if (!ok) return;
+    is_answered_ = true;
+    owner_.answered_ += 1;
   }
+  bool is_answered() const { return is_answered_; }
   void OnDone(const grpc::Status& /*status*/) override { owner_.ended_ += 1; }
 
  private:
@@ -28,6 +33,7 @@ class IdleWatches::Watch final : public grpc::ClientReadReactor<v1::WatchRespons
   grpc::ClientContext context_;
   v1::WatchRequest request_;
   v1::WatchResponse response_;
+  std::atomic<bool> is_answered_ = false;
 };
 
 IdleWatches::IdleWatches(ApiClient& client) : client_(client) {}
@@ -45,7 +51,11 @@ void IdleWatches::open(size_t count, const v1::WatchRequest& request, Reads read
 }
 
 void IdleWatches::cancel(size_t count) {
-  for (size_t i = 0; i < count; ++i) watches_[i]->cancel();
+  // Not those that still wait for their turn, which need not be the last that were begun.
+  std::vector<Watch*> watches;
+  for (const auto& watch : watches_) watches.push_back(watch.get());
+  std::ranges::stable_partition(watches, [](const Watch* each) { return each->is_answered(); });
+  for (size_t i = 0; i < count; ++i) watches[i]->cancel();
 }
 
 }  // namespace holdfast::test
