@@ -210,6 +210,8 @@ TEST_F(Spill, TheLocalZoneFillsTheRestSpillsAndComesBack) {
                   10s);
   EXPECT_THAT(http.output, HasSubstr("\"holder\":\"proxy/p-a\""));
   std::cout << load.output << zones.output << route.output;
+  const ProgramOutcome json = fleet_.cli({"route", "explain", "web", "--from", "b", "-o", "json"});
+  EXPECT_THAT(json.output, HasSubstr("\"next\": \"b\"")) << json.error;
   EXPECT_TRUE(others_know_all());
   show_what_others_know();
 }
