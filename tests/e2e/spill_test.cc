@@ -214,6 +214,9 @@ TEST_F(Spill, TheLocalZoneFillsTheRestSpillsAndComesBack) {
   EXPECT_THAT(json.output, HasSubstr("\"next\": \"b\"")) << json.error;
   EXPECT_TRUE(others_know_all());
   show_what_others_know();
+  // A stream to them does not hold up the controller's end.
+  fleet_.controller().terminate();
+  EXPECT_EQ(fleet_.controller().wait(10s), 0) << fleet_.controller().log();
 }
 
 TEST_F(Spill, WithTheControllerDeadItIsStillBounded) {
