@@ -68,8 +68,8 @@ class LoadService {
   asio::awaitable<Result<v1::GetLoadResponse>> get_load(Caller caller, v1::GetLoadRequest request);
 
   const LoadStats& stats() const { return stats_; }
-  // Null while another controller deals.
-  const route::Dealer* dealer() const { return dealer_ ? &*dealer_ : nullptr; }
+  // Null while another controller deals, and until the first report or tick since then.
+  const route::Dealer* dealer() const { return dealer_ && parts_.deals() ? &*dealer_ : nullptr; }
 
  private:
   struct Known {

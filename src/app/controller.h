@@ -22,6 +22,7 @@
 #include "api/lawful.h"
 #include "api/load_forward_service.h"
 #include "api/load_service.h"
+#include "api/load_stats_service.h"
 #include "api/node_service.h"
 #include "api/pair_control_service.h"
 #include "api/presence_service.h"
@@ -80,6 +81,7 @@ class Controller {
   void follow_identity();
   void follow_load();
   api::LoadService::Parts load_parts();
+  void tell_load();
   Result<rpc::TlsOptions> own_tls() const;
   void on_certificate(const api::ServerCertificate& certificate);
   Status identity_status();
@@ -149,6 +151,7 @@ class Controller {
   std::vector<std::string> addresses_;
   std::unique_ptr<api::GrpcServer> local_server_;
   std::unique_ptr<api::GrpcServer> tls_server_;
+  std::optional<api::LoadStatsService> load_stats_;
   net::TaskGroup tasks_;
 };
 

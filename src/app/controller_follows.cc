@@ -32,6 +32,15 @@ void Controller::follow_load() {
   follow(Kind::Service, load_);
   // Only where several controllers share a store does one ask another.
   if (options_.store == StoreType::Etcd) follow(Kind::Controller, load_forward_);
+  if (options_.load_stats) tell_load();
+}
+
+// Another control plane, while this controller deals.
+void Controller::tell_load() {
+  options_.load_stats->version = options_.version;
+  load_stats_.emplace(loop_, clock_, registry_, *options_.load_stats,
+                      [this] { return load_.dealer(); });
+  tasks_.spawn(load_stats_->run());
 }
 
 // Of a pair the active half; of controllers on one store the one that has the tasks.

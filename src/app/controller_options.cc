@@ -35,6 +35,24 @@ Result<store::EtcdOptions> etcd_options(const config::EtcdConfig& config) {
   return etcd;
 }
 
+Result<std::optional<api::LoadStatsOptions>> load_stats_options(
+    const config::ControllerConfig& config) {
+  std::optional<api::LoadStatsOptions> options;
+  const config::LoadConfig& load = config.load;
+  if (load.lrs_server.empty()) return options;
+  options.emplace();
+  options->server = load.lrs_server;
+  options->node = "controller/" + config.controller.name;
+  options->zone = config.controller.zone;
+  options->seed = std::random_device{}();
+  if (!load.lrs_ca.empty()) {
+    TRY(options->tls,
+        rpc::load_tls(
+            {.ca = load.lrs_ca, .certificate = load.lrs_certificate, .private_key = load.lrs_key}));
+  }
+  return options;
+}
+
 health::TtlOptions always(Duration ttl) {
   return {.ttl = ttl, .max_ttl = ttl};
 }
@@ -114,6 +132,7 @@ Result<ControllerOptions> controller_options(const config::ControllerConfig& con
   options.grpc.max_connections = config.limits.connections;
   options.max_http_connections = config.limits.connections;
   options.health.recovery_window = config.health.recovery_window;
+  TRY(options.load_stats, load_stats_options(config));
   options.pair = pair_options(config);
   if (options.pair) {
     // Entries of the history travel in the same way as calls: a smaller limit would stop them.

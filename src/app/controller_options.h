@@ -9,6 +9,7 @@
 #include "api/gate.h"
 #include "api/grpc_server.h"
 #include "api/identity_service.h"
+#include "api/load_stats_service.h"
 #include "api/presence_service.h"
 #include "api/resource_service.h"
 #include "api/watch_streams.h"
@@ -46,7 +47,8 @@ struct ControllerOptions {
   api::GrpcServerOptions grpc{};
   size_t max_http_connections = 8'192;
   health::HealthOptions health{};
-  std::optional<ha::PairOptions> pair{};  // none: this controller is on its own
+  std::optional<api::LoadStatsOptions> load_stats{};  // none: nobody else is told about load
+  std::optional<ha::PairOptions> pair{};              // none: this controller is on its own
   Duration expiry_period = std::chrono::seconds(1);
 };
 

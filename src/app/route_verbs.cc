@@ -17,6 +17,10 @@ void add_route_verbs(CLI::App& app, CommandLine& line) {
   explain->add_option("--from", line.route.from, "the zone of the proxy where clients come in")
       ->required()
       ->type_name("ZONE");
+  add_choice<cli::Output>(
+      *explain, "-o,--output", line.route.output,
+      {{"table", cli::Output::Table}, {"json", cli::Output::Json}, {"yaml", cli::Output::Yaml}},
+      "table, json or yaml");
   line.on_session(explain, [&line](const cli::Session& session) {
     return cli::explain_route(session, line.route);
   });

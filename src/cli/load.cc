@@ -134,8 +134,14 @@ Exit explain_route(const Session& session, const RouteOptions& options) {
   Result<v1::GetLoadResponse> load = ask_load(session, {options.service}, true);
   if (!load.ok()) return session.failed(load.status());
   facts->load = *std::move(load);
-  print_out(render_route(
-      {.service = service->front(), .from = options.from, .known = *std::move(facts)}));
+  const v1::RouteExplanation route =
+      explain({.service = service->front(), .from = options.from, .known = *std::move(facts)});
+  if (is_table(options.output)) {
+    print_out(render_route(route));
+    return Exit::Ok;
+  }
+  const Document document("route", route);
+  print_out(options.output == Output::Yaml ? document.yaml() : document.json());
   return Exit::Ok;
 }
 

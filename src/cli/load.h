@@ -24,6 +24,7 @@ Exit get_zones(const Session& session, const GetOptions& options);
 struct RouteOptions {
   std::string service;
   std::string from;  // a zone
+  Output output = Output::Table;
 };
 Exit explain_route(const Session& session, const RouteOptions& options);
 
@@ -49,6 +50,7 @@ struct RouteFacts {
   std::string from{};
   ZoneFacts known{};  // load: of this service, with holders
 };
-std::string render_route(const RouteFacts& facts);
+v1::RouteExplanation explain(const RouteFacts& facts);
+std::string render_route(const v1::RouteExplanation& route);
 
 }  // namespace holdfast::cli

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/document.h"
 #include "resource/registry.h"
 
 namespace holdfast::cli {
@@ -110,8 +111,12 @@ TEST(Zones, EveryZoneIsListedOnceWithWhatIsInIt) {
             "d      not listed   1         0        0         0        -\n");
 }
 
+std::string text_of(const RouteFacts& facts) {
+  return render_route(explain(facts));
+}
+
 TEST(RouteExplain, TheOwnZoneIsFirstAndTheNextFollowsInTheOrderOfTheMap) {
-  const std::string text = render_route(facts());
+  const std::string text = text_of(facts());
 
   EXPECT_THAT(text, HasSubstr("1       b"));
   EXPECT_THAT(text, HasSubstr("2       c"));
@@ -126,7 +131,7 @@ TEST(RouteExplain, WhatProxiesOfTheZoneMayHaveDecides) {
   hold(pool_in(full, 1), "a1", 0, 4);
   hold(pool_in(full, 2), "b1", 1, 2);
 
-  const std::string text = render_route(full);
+  const std::string text = text_of(full);
 
   EXPECT_THAT(text, HasSubstr("4 of 10 places taken; of proxies in b: proxy/b1 4 of 4"));
   EXPECT_THAT(text, HasSubstr("next:      c: it has a place, and b is full\n"));
@@ -138,10 +143,10 @@ TEST(RouteExplain, WhenAllAreFullThePolicySaysWhatHappens) {
   for (int i = 0; i < 3; ++i) hold(pool_in(full, i), "b1", 4, 4);
   full.service.mutable_service()->set_when_full(v1::WHEN_FULL_REJECT);
 
-  EXPECT_THAT(render_route(full), HasSubstr("next:      every zone is full"));
-  EXPECT_THAT(render_route(full), HasSubstr("reject: the connection is refused (HF2206)"));
+  EXPECT_THAT(text_of(full), HasSubstr("next:      every zone is full"));
+  EXPECT_THAT(text_of(full), HasSubstr("reject: the connection is refused (HF2206)"));
   full.service.mutable_service()->set_when_full(v1::WHEN_FULL_QUEUE);
-  EXPECT_THAT(render_route(full), HasSubstr("queue: the connection waits"));
+  EXPECT_THAT(text_of(full), HasSubstr("queue: the connection waits"));
 }
 
 TEST(RouteExplain, ZonesWhereNobodyCarriesItAreNotInTheOrder) {
@@ -149,19 +154,41 @@ TEST(RouteExplain, ZonesWhereNobodyCarriesItAreNotInTheOrder) {
   some.known.agents.erase(some.known.agents.begin() + 1);
   some.known.agents[0].mutable_agent()->mutable_services(0)->set_healthy(false);
 
-  const std::string text = render_route(some);
+  const std::string text = text_of(some);
 
   EXPECT_THAT(text, HasSubstr("1       c"));
   EXPECT_THAT(text, Not(HasSubstr("2       ")));
   some.known.agents.clear();
-  EXPECT_THAT(render_route(some), HasSubstr("nowhere: no agent that can be reached carries it"));
+  EXPECT_THAT(text_of(some), HasSubstr("nowhere: no agent that can be reached carries it"));
 }
 
 TEST(RouteExplain, WithoutALimitThereIsAlwaysRoom) {
   RouteFacts free = facts();
   free.service.mutable_service()->clear_zone_capacity();
 
-  EXPECT_THAT(render_route(free), HasSubstr("no limit; 4 connections"));
+  EXPECT_THAT(text_of(free), HasSubstr("no limit; 4 connections"));
+}
+
+TEST(RouteExplain, ProgramsReadTheSame) {
+  RouteFacts full = facts();
+  hold(pool_in(full, 1), "b1", 4, 4);
+  hold(pool_in(full, 2), "b1", 1, 2);
+
+  const v1::RouteExplanation route = explain(full);
+
+  ASSERT_EQ(route.steps_size(), 3);
+  EXPECT_TRUE(route.steps(0).full());
+  EXPECT_EQ(route.steps(0).holders(0).holder(), "proxy/b1");
+  EXPECT_EQ(route.steps(1).taken(), 1U);
+  EXPECT_EQ(route.steps(1).limit(), 2U);
+  EXPECT_FALSE(route.steps(2).has_limit()) << "no proxy of b has said anything of a";
+  EXPECT_EQ(route.next(), "c");
+  EXPECT_EQ(route.why(), "it has a place, and b is full");
+  EXPECT_EQ(route.when_full(), v1::WHEN_FULL_OVERFLOW) << "what holds if nothing is said";
+  EXPECT_EQ(route.oldest().seconds(), 1);
+  const std::string json = Document("route", route).json();
+  EXPECT_THAT(json, HasSubstr("\"kind\": \"route\""));
+  EXPECT_THAT(json, HasSubstr("\"full\": false"));
 }
 
 }  // namespace

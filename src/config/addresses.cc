@@ -74,6 +74,12 @@ bool is_loopback(string_view ip) {
   return ip.starts_with("127.");
 }
 
+bool is_here(string_view address) {
+  if (address.empty()) return true;
+  if (wrong_listen_address(address)) return address.starts_with("localhost:");
+  return is_loopback(host_of(address));
+}
+
 bool is_wildcard(string_view ip) {
   in6_addr v6{};
   const std::string text(ip);

@@ -26,6 +26,8 @@ std::string_view port_of(std::string_view address);
 bool same_socket(std::string_view dialled, std::string_view listener);
 
 bool is_loopback(std::string_view ip);
+// Whether HOST:PORT can only be on this machine; also if it is empty.
+bool is_here(std::string_view address);
 // 0.0.0.0 or ::, which listen everywhere and can be dialled nowhere.
 bool is_wildcard(std::string_view ip);
 // Whether two listeners on these addresses would want the same port. :: takes IPv4 along.

@@ -88,6 +88,14 @@ struct AuditConfig {
   uint64_t keep_files = 0;
 };
 
+// Whom a controller tells about load, in the terms of xDS.
+struct LoadConfig {
+  std::string lrs_server;  // HOST:PORT; empty: nobody
+  std::string lrs_ca;
+  std::string lrs_certificate;
+  std::string lrs_key;
+};
+
 enum class HaRole : uint8_t { None, Primary, Backup };
 enum class HaMode : uint8_t { BestEffort, Sync, Witness };
 
@@ -223,6 +231,7 @@ struct Config {
   PresenceConfig presence;
   LimitsConfig limits;
   AuditConfig audit;
+  LoadConfig load;
   v1::ServiceConfig grpc_service_config;
   HaConfig ha;
   WitnessSection witness;

@@ -56,6 +56,7 @@ class Relations {
     check_listeners();
     check_reach();
     check_etcd();
+    check_load();
     check_pair();
     check_limits();
   }
@@ -200,11 +201,11 @@ class Relations {
     const Duration ttl = loaded_.config.presence.controller_ttl;
     const Duration timeout = loaded_.config.health.heartbeat_write_timeout;
     if (timeout >= ttl) {
-      error({"health.heartbeat_write_timeout", "presence.controller_ttl"},
-            fmt::format("health.heartbeat_write_timeout {} must be less than "
-                        "presence.controller_ttl {}, or a slow heartbeat is always too late",
-                        shown("health.heartbeat_write_timeout"), shown("presence.controller_ttl")));
-      return;
+      return error(
+          {"health.heartbeat_write_timeout", "presence.controller_ttl"},
+          fmt::format("health.heartbeat_write_timeout {} must be less than "
+                      "presence.controller_ttl {}, or a slow heartbeat is always too late",
+                      shown("health.heartbeat_write_timeout"), shown("presence.controller_ttl")));
     }
     const Duration detection = ttl / 2 + ttl / 10 + timeout;
     if (detection <= kDetectionGoal) return;
@@ -219,9 +220,7 @@ class Relations {
   void check_listeners() {
     const ControllerSection& controller = loaded_.config.controller;
     std::vector<std::pair<string_view, string_view>> taken;  // address, key
-    for (const std::string& address : controller.listen) {
-      claim(taken, address, "controller.listen");
-    }
+    for (const std::string& address : controller.listen) claim(taken, address, "controller.listen");
     claim(taken, controller.http.listen, "controller.http.listen");
     claim(taken, controller.http.health_listen, "controller.http.health_listen");
   }
@@ -280,6 +279,14 @@ class Relations {
     needs("store.etcd.certificate", "store.etcd.ca");
     needs("store.etcd.username", "store.etcd.password_file");
     needs("store.etcd.password_file", "store.etcd.username");
+  }
+
+  void check_load() {
+    needs("load.lrs_ca", "load.lrs_server");
+    needs("load.lrs_certificate", "load.lrs_key");
+    needs("load.lrs_key", "load.lrs_certificate");
+    needs("load.lrs_certificate", "load.lrs_ca");
+    if (!is_here(loaded_.config.load.lrs_server)) needs("load.lrs_server", "load.lrs_ca");
   }
 
   // Three processes at three addresses. How the times of a pair must stand to each other is said by
@@ -350,11 +357,10 @@ class Relations {
 
   void check_limits() {
     const LimitsConfig& limits = loaded_.config.limits;
-    if (limits.streams_per_connection > limits.calls_in_flight) {
-      warn({"limits.streams_per_connection", "limits.calls_in_flight"},
-           fmt::format("one connection may open {} streams, more than limits.calls_in_flight {}",
-                       limits.streams_per_connection, limits.calls_in_flight));
-    }
+    if (limits.streams_per_connection <= limits.calls_in_flight) return;
+    warn({"limits.streams_per_connection", "limits.calls_in_flight"},
+         fmt::format("one connection may open {} streams, more than limits.calls_in_flight {}",
+                     limits.streams_per_connection, limits.calls_in_flight));
   }
 
   const Setting& setting(string_view path) const {

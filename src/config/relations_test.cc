@@ -100,6 +100,26 @@ TEST(Relations, EtcdNeedsEndpointsAndWholePairs) {
   EXPECT_EQ(problems(etcd + "ca: x, certificate: c, key: k, username: u, password_file: p}}"), "");
 }
 
+TEST(Relations, AServerThatIsToldAboutLoadIsVerifiedUnlessItIsHere) {
+  EXPECT_EQ(problems("load: {lrs_server: \"127.0.0.1:18000\"}"), "");
+  EXPECT_EQ(problems("load: {lrs_server: \"[::1]:18000\"}"), "");
+  EXPECT_EQ(problems("load: {lrs_server: \"localhost:18000\"}"), "");
+  EXPECT_EQ(problems("load: {lrs_server: \"xds:18000\", lrs_ca: c}"), "");
+  for (const char* server : {"xds:18000", "127.xds.example:1", "10.0.0.7:1"}) {
+    EXPECT_THAT(problems(fmt::format("load: {{lrs_server: \"{}\"}}", server)),
+                HasSubstr("load.lrs_server needs load.lrs_ca"));
+  }
+  EXPECT_THAT(problems("load: {lrs_ca: c}"), HasSubstr("load.lrs_ca needs load.lrs_server"));
+  const std::string here = "load: {lrs_server: \"127.0.0.1:18000\", ";
+  EXPECT_EQ(problems(here + "lrs_ca: c, lrs_certificate: x, lrs_key: k}"), "");
+  EXPECT_THAT(problems(here + "lrs_ca: c, lrs_certificate: x}"),
+              HasSubstr("load.lrs_certificate needs load.lrs_key"));
+  EXPECT_THAT(problems(here + "lrs_ca: c, lrs_key: k}"),
+              HasSubstr("load.lrs_key needs load.lrs_certificate"));
+  EXPECT_THAT(problems(here + "lrs_certificate: x, lrs_key: k}"),
+              HasSubstr("load.lrs_certificate needs load.lrs_ca"));
+}
+
 TEST(Relations, AHalfOfAPairKnowsWhichOneItIsAndWhoTheOtherIs) {
   EXPECT_EQ(problems("ha: {role: backup, peer: \"b:1\", witness: \"w:1\"}"), "");
   EXPECT_EQ(problems("ha: {role: primary, peer: \"b:1\", mode: sync}"), "");

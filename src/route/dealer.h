@@ -64,6 +64,7 @@ class Dealer {
     std::vector<HolderRow> holders{};
   };
   std::vector<PoolRow> rows(Time now) const;
+  Time began() const { return began_; }
   size_t holder_count() const { return holders_.size(); }
   uint64_t refused_holders() const { return refused_holders_; }
   uint64_t refused_pools() const { return refused_pools_; }

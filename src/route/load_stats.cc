@@ -1,84 +1,102 @@
 #include "route/load_stats.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace holdfast::route {
 
-namespace {
-
-// Counts begin anew with another dealer.
-uint64_t grown(uint64_t now, uint64_t before) {
-  return now >= before ? now - before : now;
+LoadStats::Told LoadStats::counted(const Dealer::PoolRow& row, Time now) {
+  const FailedCounts& failed = row.totals.failed;
+  return {.since = now,
+          .opened = row.totals.opened,
+          .closed = row.totals.closed,
+          .failed = failed.refused + failed.timed_out + failed.reset + failed.gave_up};
 }
 
-}  // namespace
-
-LoadStats::Counted LoadStats::counted(const Dealer::PoolRow& row) {
-  const FailedCounts& failed = row.totals.failed;
-  return {.opened = row.totals.opened,
-          .closed = row.totals.closed,
-          .failed = failed.refused + failed.timed_out + failed.gave_up};
+LocalityLoad LoadStats::grown(const Dealer::PoolRow& row, const Told& before, const Told& after) {
+  // A pool that was gone for a while counts anew.
+  const auto since = [](uint64_t then, uint64_t now) { return now >= then ? now - then : now; };
+  return {.zone = row.pool.zone,
+          .active = row.active,
+          .opened = since(before.opened, after.opened),
+          .closed = since(before.closed, after.closed),
+          .failed = since(before.failed, after.failed)};
 }
 
 bool LoadStats::is_asked(const std::string& service) const {
   return asked_.all || asked_.services.contains(service);
 }
 
-void LoadStats::on_asked(const Asked& asked, const Rows& rows, Time now) {
-  asked_ = asked;
-  std::erase_if(told_, [&](const auto& entry) { return !is_asked(entry.first); });
-  begin(rows, now);
-  due_ = now + std::clamp(asked.interval, kShortest, kLongest);
+void LoadStats::on_dealer(Time began) {
+  if (dealer_began_ == began) return;
+  dealer_began_ = began;
+  if (since_) since_ = began;
+  next_ = {};
+  told_.clear();
+  // What is under way is of the one before.
+  making_.clear();
+  making_next_ = {};
+  made_at_ = began;
 }
 
-// From here on counts of what is newly asked for are told.
-void LoadStats::begin(const Rows& rows, Time now) {
-  std::map<std::string, Told> begun;
+void LoadStats::on_asked(Asked asked, const Rows& rows, Time now) {
+  const Asked before = std::exchange(asked_, std::move(asked));
+  forget(rows);
   for (const Dealer::PoolRow& row : rows) {
-    if (!is_asked(row.pool.service) || told_.contains(row.pool.service)) continue;
-    Told& told = begun[row.pool.service];
-    told.since = now;
-    told.zones[row.pool.zone] = counted(row);
+    const std::string& service = row.pool.service;
+    // Of a service that was asked for already, all that is not told yet is to be told.
+    if (before.all || before.services.contains(service) || !is_asked(service)) continue;
+    told_.insert_or_assign(row.pool, counted(row, now));
   }
-  // Named, and not there yet: all that it will count is new.
-  for (const std::string& service : asked_.services) begun.try_emplace(service, Told{.since = now});
-  told_.merge(begun);
+  if (!since_) since_ = now;
+  if (!due_) paced_from_ = now;
+  due_ = paced_from_ + interval();
+}
+
+// Of pools that are gone, and of services that nobody wants to know about.
+void LoadStats::forget(const Rows& rows) {
+  std::erase_if(told_, [&](const auto& entry) {
+    const PoolKey& pool = entry.first;
+    return !is_asked(pool.service) ||
+           !std::ranges::binary_search(rows, pool, {}, &Dealer::PoolRow::pool);
+  });
 }
 
 std::vector<ClusterLoad> LoadStats::make(const Rows& rows, Time now) {
-  making_ = told_;
-  std::map<std::string, ClusterLoad> clusters;
-  for (const Dealer::PoolRow& row : rows) {
-    if (!is_asked(row.pool.service)) continue;
-    // With `all` a service may be new: what it has counted so far, it has since then.
-    Told& told = making_.try_emplace(row.pool.service, Told{.since = now}).first->second;
-    const Counted before = told.zones[row.pool.zone];
-    const Counted after = counted(row);
-    ClusterLoad& cluster = clusters[row.pool.service];
-    cluster.service = row.pool.service;
-    cluster.interval = now - told.since;
-    cluster.localities.push_back({.zone = row.pool.zone,
-                                  .active = row.active,
-                                  .opened = grown(after.opened, before.opened),
-                                  .closed = grown(after.closed, before.closed),
-                                  .failed = grown(after.failed, before.failed)});
-    told.zones[row.pool.zone] = after;
-  }
+  forget(rows);
+  making_.clear();
+  making_next_ = {};
+  made_at_ = now;
   std::vector<ClusterLoad> made;
-  for (auto& [service, cluster] : clusters) {
-    making_[service].since = now;
-    made.push_back(std::move(cluster));
+  for (auto row = std::ranges::lower_bound(rows, next_, {}, &Dealer::PoolRow::pool);
+       row != rows.end(); ++row) {
+    if (!is_asked(row->pool.service)) continue;
+    if (making_.size() == kMaxLocalities) {
+      making_next_ = row->pool;
+      break;
+    }
+    const auto told = told_.find(row->pool);
+    const Told before = told == told_.end() ? Told{.since = since_.value_or(now)} : told->second;
+    const Told after = counted(*row, now);
+    if (made.empty() || made.back().service != row->pool.service) {
+      made.push_back({.service = row->pool.service});
+    }
+    made.back().interval = std::max(made.back().interval, now - before.since);
+    made.back().localities.push_back(grown(*row, before, after));
+    making_.emplace_hint(making_.end(), row->pool, after);
   }
-  due_ = now + std::clamp(asked_.interval, kShortest, kLongest);
+  paced_from_ = now;
+  due_ = now + (making_next_ == PoolKey{} ? interval() : kShortest);
   return made;
 }
 
 void LoadStats::sent() {
   // What was asked for meanwhile stays.
-  for (auto& [service, told] : making_) {
-    if (is_asked(service)) told_.insert_or_assign(service, std::move(told));
+  for (const auto& [pool, told] : making_) {
+    if (is_asked(pool.service)) told_.insert_or_assign(pool, told);
   }
   making_.clear();
+  next_ = making_next_;
+  if (next_ == PoolKey{}) since_ = made_at_;
 }
 
 }  // namespace holdfast::route

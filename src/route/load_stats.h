@@ -6,6 +6,7 @@
 // What was made and could not be sent is in the next report: a count is told once, or later.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,7 +24,7 @@ struct LocalityLoad {
   uint64_t active = 0;
   uint64_t opened = 0;  // since the report before, as the rest
   uint64_t closed = 0;
-  uint64_t failed = 0;  // refused, timed out, given up: they did not come to be
+  uint64_t failed = 0;  // refused, timed out, reset, given up: they did not come to be
   bool operator==(const LocalityLoad&) const = default;
 };
 
@@ -39,16 +40,25 @@ class LoadStats {
   // At most so often, and at least; a server may ask for anything.
   static constexpr Duration kShortest = std::chrono::seconds(1);
   static constexpr Duration kLongest = std::chrono::hours(1);
+  // Names that a server may give; others it will not be told of.
+  static constexpr size_t kMaxNames = 10'000;
+  // Of one report, so that it is no larger than any server takes; the others follow in the next,
+  // kShortest later.
+  static constexpr size_t kMaxLocalities = 4'000;
 
   struct Asked {
     bool all = false;
     std::set<std::string> services{};
     Duration interval{};  // zero: as often as may be
   };
+  // As the dealer gives them: in the order of their pools.
   using Rows = std::vector<Dealer::PoolRow>;
+
+  // Whose rows they are from now on. Another one has counted from its beginning.
+  void on_dealer(Time began);
   // What was counted before a service was first asked for is not told; it is told from then on,
   // also over the end of a stream.
-  void on_asked(const Asked& asked, const Rows& rows, Time now);
+  void on_asked(Asked asked, const Rows& rows, Time now);
   // A stream is over: nothing is due until a server asks again.
   void on_stream_ended() { due_.reset(); }
 
@@ -58,24 +68,30 @@ class LoadStats {
   void sent();
 
  private:
-  struct Counted {
+  struct Told {
+    Time since{};
     uint64_t opened = 0;
     uint64_t closed = 0;
     uint64_t failed = 0;
   };
-  struct Told {
-    Time since{};
-    std::map<std::string, Counted> zones{};
-  };
 
-  static Counted counted(const Dealer::PoolRow& row);
+  static Told counted(const Dealer::PoolRow& row, Time now);
+  static LocalityLoad grown(const Dealer::PoolRow& row, const Told& before, const Told& after);
   bool is_asked(const std::string& service) const;
-  void begin(const Rows& rows, Time now);
+  Duration interval() const { return std::clamp(asked_.interval, kShortest, kLongest); }
+  void forget(const Rows& rows);
 
   Asked asked_;
+  std::optional<Time> dealer_began_;
   std::optional<Time> due_;
-  std::map<std::string, Told> told_;    // by service
-  std::map<std::string, Told> making_;  // what will have been told
+  Time paced_from_{};            // the report before, or when a stream's first question came
+  std::optional<Time> since_{};  // when all was told: the age of a pool that is new
+  PoolKey next_{};               // where the next report begins
+  std::map<PoolKey, Told> told_;
+  // What will have been told.
+  std::map<PoolKey, Told> making_;
+  PoolKey making_next_{};
+  Time made_at_{};
 };
 
 }  // namespace holdfast::route

@@ -1,5 +1,6 @@
 #include "route/load_stats.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -114,6 +115,81 @@ TEST_F(LoadStatsTest, CountsThatBeganAnewAreToldFromZero) {
 
   EXPECT_EQ(report({row("web", "a", 4)}, kStart + 10s).front().localities,
             std::vector{load("a", 4, 4)});
+}
+
+TEST_F(LoadStatsTest, APoolThatWasGoneIsToldWholeWhenItIsBack) {
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
+  EXPECT_THAT(report({}, kStart + 10s), IsEmpty());
+
+  EXPECT_EQ(report({row("web", "a", 130)}, kStart + 20s),
+            (std::vector{ClusterLoad{"web", 10s, {load("a", 130, 130)}}}));
+}
+
+TEST_F(LoadStatsTest, AnotherDealerHasCountedSinceItBegan) {
+  stats_.on_dealer(kStart - 1h);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
+  stats_.make({row("web", "a", 110)}, kStart + 10s);
+  stats_.on_dealer(kStart + 12s);
+  stats_.sent();
+
+  EXPECT_THAT(report({row("web", "a", 150)}, kStart + 20s),
+              ElementsAre(ClusterLoad{"web", 8s, {load("a", 150, 150)}}));
+  stats_.on_dealer(kStart + 12s);
+  EXPECT_THAT(report({row("web", "a", 151)}, kStart + 30s),
+              ElementsAre(ClusterLoad{"web", 10s, {load("a", 151, 1)}}));
+}
+
+TEST_F(LoadStatsTest, WhatAppearsBeforeAServerAsksAgainIsTold) {
+  stats_.on_asked({.all = true, .interval = 10s}, {}, kStart);
+  stats_.on_stream_ended();
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 7)}, kStart + 5s);
+
+  EXPECT_THAT(report({row("web", "a", 9)}, kStart + 15s),
+              ElementsAre(ClusterLoad{"web", 15s, {load("a", 9, 9)}}));
+}
+
+TEST_F(LoadStatsTest, WhoAsksAgainAndAgainIsAnsweredAsOftenAsItAsksFor) {
+  for (Time now = kStart; now < kStart + 10s; now += 1s) {
+    stats_.on_asked({.all = true, .interval = 10s}, {}, now);
+    EXPECT_EQ(stats_.due(), kStart + 10s);
+  }
+  report({}, kStart + 10s);
+  stats_.on_asked({.all = true, .interval = 2s}, {}, kStart + 15s);
+  EXPECT_EQ(stats_.due(), kStart + 12s);
+}
+
+TEST_F(LoadStatsTest, WhatDoesNotFitIntoOneReportFollowsSoonAfter) {
+  LoadStats::Rows rows;
+  const size_t count = LoadStats::kMaxLocalities * 2 + 10;
+  for (size_t i = 0; i < count; ++i) rows.push_back(row(fmt::format("s{:06}", i / 3), "a", 0));
+  for (size_t i = 0; i < count; ++i) rows[i].pool.zone = fmt::format("z{}", i % 3);
+  stats_.on_asked({.all = true, .interval = 10s}, rows, kStart);
+  for (Dealer::PoolRow& one : rows) one.totals.opened = 5;
+
+  size_t told = 0;
+  uint64_t opened = 0;
+  const auto add = [&](Time now) {
+    const std::vector<ClusterLoad> made = report(rows, now);
+    size_t here = 0;
+    for (const ClusterLoad& cluster : made) {
+      here += cluster.localities.size();
+      for (const LocalityLoad& one : cluster.localities) opened += one.opened;
+    }
+    EXPECT_LE(here, LoadStats::kMaxLocalities);
+    told += here;
+  };
+  add(kStart + 10s);
+  EXPECT_EQ(stats_.due(), kStart + 11s);
+  // One that could not be sent is made again.
+  stats_.make(rows, kStart + 11s);
+  add(kStart + 12s);
+  add(kStart + 13s);
+
+  EXPECT_EQ(told, count);
+  EXPECT_EQ(opened, 5 * count);
+  EXPECT_EQ(stats_.due(), kStart + 23s);
+  add(kStart + 23s);
+  EXPECT_EQ(opened, 5 * count) << "and once";
 }
 
 }  // namespace

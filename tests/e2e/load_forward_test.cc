@@ -1,9 +1,11 @@
 // Several controllers on one store: one of them deals capacities, whoever is asked.
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include "e2e/etcd_pair.h"
 #include "holdfast/v1/load.grpc.pb.h"
+#include "integration/lrs_server.h"
 #include "rpc/channel.h"
 #include "support/eventually.h"
 
@@ -44,8 +46,11 @@ class Asked {
   std::unique_ptr<v1::Load::Stub> stub_;
 };
 
+// And it alone tells another control plane.
 TEST(LoadForward, WhoeverIsToldTheOneThatDealsKnows) {
-  EtcdPair pair;
+  LrsServer other;
+  other.start({"*"});
+  EtcdPair pair({.arguments = {"--set", "load.lrs_server=" + other.address()}});
   Asked a(pair.a());
   Asked b(pair.b());
   grpc::Status status;
@@ -76,6 +81,8 @@ TEST(LoadForward, WhoeverIsToldTheOneThatDealsKnows) {
   ASSERT_EQ(by_b.pools_size(), 1);
   EXPECT_EQ(by_a.pools(0).active(), 7U);
   EXPECT_EQ(by_b.pools(0).active(), 7U);
+  EXPECT_TRUE(eventually([&] { return other.sum("web", "z").active == 7; }, 20s));
+  EXPECT_THAT(other.nodes(), testing::ElementsAre("controller/" + by_a.controller()));
 }
 
 }  // namespace

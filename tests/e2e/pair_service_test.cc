@@ -1,5 +1,6 @@
 // Two real controllers as a pair, on loopback: what one half does when the other dies, and what
 // each says to clients.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "e2e/api_client.h"
 #include "e2e/loopback_pair.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "integration/lrs_server.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
 
@@ -64,9 +66,13 @@ bool writes(ApiClient& client, const std::string& name) {
 }
 
 TEST(PairProcesses, WithAWitnessTheOtherHalfServesAfterADeathAndNothingIsLost) {
-  LoopbackPair pair("witness");
+  LrsServer other;  // is told about load by the half that serves, and by nobody else
+  LoopbackPair pair({.mode = "witness", .more = {"--set", "load.lrs_server=" + other.address()}});
+  other.start({"*"});
   ApiClient first(pair.primary().tcp_server(), pair.primary().admin());
   ASSERT_TRUE(writes(first, "web")) << pair.describe();
+  EXPECT_TRUE(eventually([&] { return !other.nodes().empty(); }, 30s));
+  EXPECT_THAT(other.nodes(), testing::ElementsAre("controller/primary"));
 
   pair.primary().kill();
   ApiClient second(pair.backup().tcp_server(), pair.primary().admin());
@@ -74,6 +80,7 @@ TEST(PairProcesses, WithAWitnessTheOtherHalfServesAfterADeathAndNothingIsLost) {
   EXPECT_TRUE(eventually([&] { return ask(second).status.ok(); }, 20s)) << pair.describe();
   EXPECT_LT(SystemClock().now() - killed, 5s);
   EXPECT_TRUE(writes(second, "more")) << pair.describe();
+  EXPECT_TRUE(eventually([&] { return other.nodes().contains("controller/backup"); }, 20s));
 
   pair.start_primary();
   EXPECT_TRUE(LoopbackPair::becomes(pair.primary(), v1::PAIR_STATE_PASSIVE)) << pair.describe();

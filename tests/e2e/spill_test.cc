@@ -5,12 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "e2e/spill_world.h"
 #include "e2e/tunnel_fleet.h"
+#include "integration/lrs_server.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
 #include "support/http_client.h"
@@ -57,6 +59,7 @@ struct Step {
 class Spill : public testing::Test {
  protected:
   void start(const std::string& when_full = "overflow") {
+    lrs_.start({"*"});
     fleet_.apply(fmt::format(R"(
 kind: zone_map
 metadata: {{name: default}}
@@ -149,8 +152,25 @@ spec:
     return all;
   }
 
+  // What another control plane was told: each connection that an application accepted, once.
+  bool others_know_all() const {
+    const auto told = [&](const auto& zone) {
+      const LrsServer::Stats sum = lrs_.sum("web", std::string(1, zone.first));
+      return sum.active == 0 && sum.opened == zone.second->accepted();
+    };
+    return eventually([&] { return std::ranges::all_of(apps_, told); }, 10s);
+  }
+  void show_what_others_know() const {
+    for (const auto& [zone, app] : apps_) {
+      const LrsServer::Stats sum = lrs_.sum("web", std::string(1, zone));
+      std::cout << fmt::format("zone {} by xDS: {} opened of {} accepted, {} failed, {} active\n",
+                               zone, sum.opened, app->accepted(), sum.failed, sum.active);
+    }
+  }
+
   SystemClock clock_;
-  TunnelFleet fleet_;
+  LrsServer lrs_;
+  TunnelFleet fleet_{{"load.lrs_server=" + lrs_.address()}};
   std::map<char, std::unique_ptr<ZoneApp>> apps_;
   std::map<char, std::string> metrics_;
   std::map<char, std::unique_ptr<SpillClients>> clients_;
@@ -190,6 +210,13 @@ TEST_F(Spill, TheLocalZoneFillsTheRestSpillsAndComesBack) {
                   10s);
   EXPECT_THAT(http.output, HasSubstr("\"holder\":\"proxy/p-a\""));
   std::cout << load.output << zones.output << route.output;
+  const ProgramOutcome json = fleet_.cli({"route", "explain", "web", "--from", "b", "-o", "json"});
+  EXPECT_THAT(json.output, HasSubstr("\"next\": \"b\"")) << json.error;
+  EXPECT_TRUE(others_know_all());
+  show_what_others_know();
+  // A stream to them does not hold up the controller's end.
+  fleet_.controller().terminate();
+  EXPECT_EQ(fleet_.controller().wait(10s), 0) << fleet_.controller().log();
 }
 
 TEST_F(Spill, WithTheControllerDeadItIsStillBounded) {

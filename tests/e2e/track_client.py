@@ -2,6 +2,8 @@
 
   hold IP PORT COUNT      opens them, asks each who it is, prints the names, one a line, or "refused",
        [PAUSE]            then "held"; each line of stdin asks all again and prints the names again
+  rate IP PORT SECONDS    opens so many a second, holds each for so many seconds, and prints how many
+       COUNT HOLD         were served and how many refused
   churn IP PORT SECONDS   opens and closes all the time, in several ways; prints how many connected
 """
 import random
@@ -12,6 +14,7 @@ import time
 
 IP, PORT, AMOUNT = sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 PAUSE = float(sys.argv[5]) if len(sys.argv) > 5 else 0
+HOLD = float(sys.argv[6]) if len(sys.argv) > 6 else 0
 
 
 def ask(peer):
@@ -65,4 +68,24 @@ def churn():
     print(connected)
 
 
-hold() if sys.argv[1] == "hold" else churn()
+def rate():
+    served = refused = 0
+    held = []
+    due = time.monotonic()
+    end = due + AMOUNT
+    while due < end:
+        time.sleep(max(0, due - time.monotonic()))
+        due = max(due, time.monotonic() - 0.05) + 1 / PAUSE  # not in a burst after a pause
+        while held and held[0][0] <= time.monotonic():
+            held.pop(0)[1].close()
+        peer = connect()
+        if not peer:
+            refused += 1
+            continue
+        served += len(peer.recv(1))
+        held.append((time.monotonic() + HOLD, peer))
+    time.sleep(HOLD)
+    print(served, refused)
+
+
+{"hold": hold, "rate": rate, "churn": churn}[sys.argv[1]]()

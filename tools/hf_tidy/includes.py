@@ -58,7 +58,7 @@ def _check_include(tree: Tree, file: File, include: Include) -> Iterator[Finding
     top = include.path.split("/")[0]
     if file.is_test and f"tests/{include.path}" in tree.by_path:
         return
-    generated = include.path.endswith(".pb.h") and top in ("holdfast", "etcd", "grpc")
+    generated = include.path.endswith(".pb.h") and top in ("envoy", "holdfast", "etcd", "grpc")
     ours = generated or f"src/{include.path}" in tree.by_path
     if ours and not include.quoted:
         yield file.finding(include.line, "include", f'<{include.path}> is ours: write it "in '
