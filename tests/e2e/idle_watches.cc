@@ -54,7 +54,7 @@ void IdleWatches::cancel(size_t count) {
   // Not those that still wait for their turn, which need not be the last that were begun.
   std::vector<Watch*> watches;
   for (const auto& watch : watches_) watches.push_back(watch.get());
-  std::ranges::stable_partition(watches, [](const Watch* each) { return each->is_answered(); });
+  std::ranges::partition(watches, [](const Watch* each) { return each->is_answered(); });
   for (size_t i = 0; i < count; ++i) watches[i]->cancel();
 }
 

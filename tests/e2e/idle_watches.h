@@ -23,7 +23,7 @@ class IdleWatches {
   // How many the server has answered: its headers have come.
   size_t answered() const { return answered_; }
   size_t ended() const { return ended_; }
-  // Cancels `count` of them, the oldest of those answered first.
+  // Cancels `count` of them, those that are answered first.
   void cancel(size_t count);
 
  private:
