@@ -74,6 +74,9 @@ asio::awaitable<Status> AgentTunnel::serve(std::unique_ptr<SecureConnection> con
   v1::TunnelMessage message;
   *message.mutable_hello() = plan_.hello;
   CO_TRY_OK(link_->send(message.SerializeAsString()));
+  // It may have come together with the end of the handshake: what begins now would not know.
+  const bool unwanted = co_await net::is_cancelled();
+  if (unwanted) co_return absl::CancelledError("no longer wanted");
   std::variant<Status, bool> first =
       co_await (net::ending_by_value(link_->run()) || net::ending_by_value(watch(left)));
   if (first.index() == 0) co_return std::get<0>(std::move(first));
