@@ -14,6 +14,9 @@
 namespace holdfast::tunnel {
 namespace {
 
+// So many are looked at for one in another zone.
+constexpr size_t kMany = 64;
+
 v1::OpenStream open_stream(const Wanted& wanted) {
   v1::OpenStream open;
   open.set_service(wanted.service);
@@ -69,7 +72,8 @@ struct DialService::Dialling {
   bool has_limits = false;
   Time deadline{};
   std::vector<Way> tried{};
-  std::vector<std::string> used_up{};  // zones whose agents were all tried
+  std::vector<std::string> refused_by{};  // agents whose applications refused: whatever the way
+  std::vector<std::string> used_up{};     // zones whose agents were all tried
   std::string refusals{};
   route::Ended last = route::Ended::GaveUp;  // how the last try ended
 };
@@ -95,16 +99,32 @@ asio::awaitable<Result<Reached>> DialService::dial(const v1::Service& service, c
 std::optional<DialService::Way> DialService::find_way(const Dialling& dialling,
                                                       const std::string* zone) {
   const std::string& service = dialling.wanted.service;
-  const size_t most = shared_.options.dial_candidates + dialling.tried.size();
+  const std::string* spent = zone == nullptr ? spent_zone(dialling) : nullptr;
+  const size_t most =
+      spent != nullptr ? kMany : shared_.options.dial_candidates + dialling.tried.size();
   std::vector<route::Choice> choices =
       zone == nullptr ? shared_.routes.choose(service, dialling.selector, most)
                       : shared_.routes.choose_in(*zone, service, dialling.selector, most);
+  std::optional<Way> in_spent;
   for (route::Choice& choice : choices) {
     Way way{.choice = std::move(choice)};
     if (way.choice.via.empty()) way.tunnel = shared_.table.select(way.choice.agent);
-    if (std::ranges::find(dialling.tried, way) == dialling.tried.end()) return way;
+    if (std::ranges::find(dialling.tried, way) != dialling.tried.end()) continue;
+    const std::vector<std::string>& refused = dialling.refused_by;
+    if (std::ranges::find(refused, way.choice.agent) != refused.end()) continue;
+    if (spent == nullptr || way.choice.zone != *spent) return way;
+    if (!in_spent) in_spent = std::move(way);
   }
-  return std::nullopt;
+  return in_spent;
+}
+
+const std::string* DialService::spent_zone(const Dialling& dialling) const {
+  const std::vector<Way>& tried = dialling.tried;
+  if (tried.empty() || tried.size() + 1 < shared_.options.dial_candidates) return nullptr;
+  const std::string& zone = tried.front().choice.zone;
+  const bool is_only =
+      std::ranges::all_of(tried, [&](const Way& way) { return way.choice.zone == zone; });
+  return is_only ? &zone : nullptr;
 }
 
 // With a place in the zone that it leads to.
@@ -132,6 +152,12 @@ asio::awaitable<Result<std::optional<DialService::Way>>> DialService::next_way(D
       CO_TRY(place, co_await uses_.places.take(dialling.asked, zones, dialling.deadline));
     }
     if (!place) co_return std::nullopt;
+    const std::string* spent = spent_zone(dialling);
+    if (spent != nullptr && *spent == place.zone() && zones().size() > 1) {
+      dialling.used_up.push_back(place.zone());
+      place.give_back(dialling.last);
+      continue;
+    }
     std::optional<Way> way = find_way(dialling, &place.zone());
     if (way) co_return way;
     dialling.used_up.push_back(place.zone());
@@ -155,6 +181,7 @@ asio::awaitable<Result<Reached>> DialService::try_all(Dialling& dialling, Placed
     const bool unwanted = co_await net::is_cancelled();
     dialling.last = unwanted ? route::Ended::GaveUp : ended_by(opened);
     if (unwanted) co_return absl::CancelledError("no longer wanted");
+    if (reset_code_of(opened) == ResetCode::Refused) dialling.refused_by.push_back(choice.agent);
     shared_.counts.retried += 1;
     dialling.refusals += fmt::format("{}{}: {}", dialling.refusals.empty() ? "" : "; ",
                                      choice.agent, std::string(opened.message()));

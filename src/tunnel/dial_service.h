@@ -48,6 +48,8 @@ class DialService {
   struct Dialling;
 
   std::optional<Way> find_way(const Dialling& dialling, const std::string* zone);
+  // The zone that the last try had better not be in: all others were.
+  const std::string* spent_zone(const Dialling& dialling) const;
   asio::awaitable<Result<std::optional<Way>>> next_way(Dialling& dialling, PlacedEnd& placed);
   asio::awaitable<Status> try_one(const Way& way, v1::OpenStream open,
                                   std::unique_ptr<StreamEnd>& end, Duration timeout);

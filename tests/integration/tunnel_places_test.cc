@@ -163,6 +163,25 @@ TEST_F(TunnelPlaces, EveryWayToFailGivesThePlaceBackWithItsCause) {
   EXPECT_EQ(row(proxy, "a").opened, 0U);
 }
 
+// However many refuse at home: the last try is elsewhere.
+TEST_F(TunnelPlaces, AZoneWhoseApplicationsRefuseIsLeftForAnother) {
+  fleet_.add_service("web");
+  Member& proxy = add_proxy("p1", "a");
+  for (const char* name : {"edge-1", "edge-2", "edge-3", "edge-4"}) {
+    add_agent(proxy, name, "a").set_answer(RawAgent::Answer::Refuse);
+  }
+  EXPECT_EQ(connect(proxy), "HF2203");
+  RawAgent& other = add_agent(proxy, "edge-b", "b");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(connect(proxy), "b") << "without limits";
+
+  limit(proxy, {{"a", 4}, {"b", 9}});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(connect(proxy), "b") << "with limits";
+  EXPECT_EQ(taken(proxy, "a"), 0U);
+
+  other.set_answer(RawAgent::Answer::Refuse);
+  EXPECT_EQ(connect(proxy), "HF2203");
+}
+
 TEST_F(TunnelPlaces, AConnectionThatIsCutGivesItsPlaceBack) {
   Member& proxy = add_proxy("p1", "a");
   RawAgent& agent = add_agent(proxy, "edge-a", "a");
