@@ -71,7 +71,8 @@ Places::Pool* Places::find(std::string_view service, std::string_view zone) {
   return place == found->second.zones.end() ? nullptr : &place->second;
 }
 
-Taken Places::take(std::string_view name, const std::vector<std::string>& zones, Time now) {
+Taken Places::take(std::string_view name, const std::vector<std::string>& zones, Time now,
+                   IfTaken if_taken) {
   HF_CHECK(!zones.empty(), "a zone that carries the service");
   Service* const service = service_of(name);
   if (service != nullptr) know_zones(*service, name);
@@ -89,7 +90,24 @@ Taken Places::take(std::string_view name, const std::vector<std::string>& zones,
     ++pool->counts.turned_away;
     is_short_ = true;
   }
-  return when_full(*service, zones, now);
+  const bool waits = if_taken == IfTaken::AwaitGrant && may_be_granted(*service, zones, now);
+  return waits ? Taken{.kind = Taken::Kind::Wait} : when_full(*service, zones, now);
+}
+
+bool Places::queues(std::string_view name) const {
+  const auto found = services_.find(name);
+  return found != services_.end() && found->second.capacity &&
+         found->second.capacity->when_full == WhenFull::Queue;
+}
+
+// Leases are small while nobody comes; the dealer hears of who does, and has more in reserve where
+// it does not say that places are scarce.
+bool Places::may_be_granted(const Service& service, const std::vector<std::string>& zones,
+                            Time now) const {
+  return std::ranges::any_of(zones, [&](const std::string& zone) {
+    const Pool& pool = service.zones.find(zone)->second;
+    return is_leased(pool, now) && !pool.is_scarce && *pool.lease < pool.capacity;
+  });
 }
 
 // Leases tell that every zone is full: then the first is as good as any. Fixed shares only tell

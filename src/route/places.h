@@ -45,6 +45,10 @@ struct Taken {
   bool operator==(const Taken&) const = default;
 };
 
+// What becomes of who finds every place taken: what the service says, or, if there is more to be
+// had of the dealer, Wait for its next grant first.
+enum class IfTaken : uint8_t { Decide, AwaitGrant };
+
 class Places {
  public:
   explicit Places(PlacesOptions options);
@@ -55,7 +59,10 @@ class Places {
 
   // A place in the first of `zones` that has one: zones that can carry the service now, in order of
   // preference. Requires: at least one.
-  Taken take(std::string_view service, const std::vector<std::string>& zones, Time now);
+  Taken take(std::string_view service, const std::vector<std::string>& zones, Time now,
+             IfTaken if_taken = IfTaken::Decide);
+  // Whether who finds it full waits for as long as it likes.
+  bool queues(std::string_view service) const;
   // The end of what take() gave. `opened`: it was a connection, so it is counted as opened and
   // closed; else it only gives the place back, with its cause of failure.
   void opened(std::string_view service, std::string_view zone);
@@ -103,6 +110,8 @@ class Places {
   void know_zones(Service& service, std::string_view name);
   Pool* find(std::string_view service, std::string_view zone);
   void use(Pool& pool, Time now);
+  bool may_be_granted(const Service& service, const std::vector<std::string>& zones,
+                      Time now) const;
   Taken when_full(Service& service, const std::vector<std::string>& zones, Time now);
   const std::string& zone_beyond(const Service& service, const std::vector<std::string>& zones,
                                  Time now) const;

@@ -51,6 +51,32 @@ class PlacesTest : public testing::Test {
   uint64_t grants_ = 0;
 };
 
+TEST_F(PlacesTest, WhereTheDealerHasMoreItsGrantIsAwaitedFirst) {
+  const auto await = [this] { return places_.take("web", {"a", "b"}, now_, IfTaken::AwaitGrant); };
+  for (const WhenFull when_full : {WhenFull::Reject, WhenFull::Overflow, WhenFull::Queue}) {
+    places_.set_services({{"web", {.zones = {{"a", 9}, {"b", 9}}, .when_full = when_full}}}, 3);
+    take();  // only what is known is granted
+    const auto decided = when_full == WhenFull::Reject     ? Kind::Reject
+                         : when_full == WhenFull::Overflow ? Kind::Beyond
+                                                           : Kind::Wait;
+    EXPECT_EQ(places_.queues("web"), when_full == WhenFull::Queue);
+
+    grant(0, 0);
+    const uint64_t before = row("a").active;
+    EXPECT_EQ(await().kind, Kind::Wait);
+    EXPECT_EQ(row("a").active, before) << "nothing was taken";
+    grant(0, 0, true);
+    EXPECT_EQ(await().kind, decided) << "places are scarce";
+    grant(9, 9);
+    while (await().kind == Kind::Within) {
+    }
+    EXPECT_EQ(await().kind, decided) << "it has them all";
+    now_ += 1min;
+    EXPECT_EQ(await().kind, decided) << "nobody deals";
+  }
+  EXPECT_FALSE(places_.queues("other"));
+}
+
 TEST_F(PlacesTest, WithoutALimitThereIsAlwaysAPlaceAndItIsCounted) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(take(), (Taken{Kind::Within, "a"}));
 

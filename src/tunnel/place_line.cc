@@ -4,10 +4,14 @@
 
 namespace holdfast::tunnel {
 
-std::optional<PlaceLine::Ticket> PlaceLine::join(std::string_view service) {
+bool PlaceLine::has_room(std::string_view service) const {
   const auto found = lines_.find(service);
   const size_t before = found == lines_.end() ? 0 : found->second.size();
-  if (places_.size() >= options_.most || before >= options_.most_per_service) {
+  return places_.size() < options_.most && before < options_.most_per_service;
+}
+
+std::optional<PlaceLine::Ticket> PlaceLine::join(std::string_view service) {
+  if (!has_room(service)) {
     stats_.refused += 1;
     return std::nullopt;
   }

@@ -32,6 +32,7 @@ class PlaceLine {
 
   // At the end of the service's line. Absent: too many wait.
   std::optional<Ticket> join(std::string_view service);
+  bool has_room(std::string_view service) const;
   // Served, or wanted no more. Requires: it waits.
   void leave(Ticket ticket);
 

@@ -123,13 +123,13 @@ HeldPlace PlacesService::take_in(const AskedFor& asked, const std::string& zone)
   return hold(asked, zone, has_place);
 }
 
-std::optional<Result<HeldPlace>> PlacesService::try_take(const AskedFor& asked,
-                                                         const Zones& zones) {
+std::optional<Result<HeldPlace>> PlacesService::try_take(const AskedFor& asked, const Zones& zones,
+                                                         route::IfTaken if_taken) {
   const std::vector<std::string> available = zones();
   if (available.empty()) return HeldPlace();
   const std::vector<std::string> ordered =
       route::zone_order(options_.places.zone, listed_, available);
-  const route::Taken taken = places_.take(asked.service, ordered, clock_.now());
+  const route::Taken taken = places_.take(asked.service, ordered, clock_.now(), if_taken);
   note_due();
   switch (taken.kind) {
     case route::Taken::Kind::Beyond:
@@ -149,9 +149,15 @@ std::optional<Result<HeldPlace>> PlacesService::try_take(const AskedFor& asked,
 asio::awaitable<Result<HeldPlace>> PlacesService::take(AskedFor asked, Zones zones, Time deadline) {
   InLine in_line(*this);
   const Time until = std::min(deadline, clock_.now() + options_.patience);
+  const Time granted_by = std::min(until, clock_.now() + options_.grant_patience);
   while (!stopping_) {
-    if (in_line.may_try(asked.service)) {
-      std::optional<Result<HeldPlace>> taken = try_take(asked, zones);
+    // Whoever may not queue is decided on when its moment is over, or if there is no room to wait.
+    const bool is_over = clock_.now() >= granted_by;
+    const bool no_room = !in_line.is_in() && !line_.has_room(asked.service);
+    const bool decides = (is_over || no_room) && !places_.queues(asked.service);
+    if (decides || in_line.may_try(asked.service)) {
+      std::optional<Result<HeldPlace>> taken = try_take(
+          asked, zones, is_over || no_room ? route::IfTaken::Decide : route::IfTaken::AwaitGrant);
       if (taken && in_line.is_in() && taken->ok()) stats_.waited += 1;
       if (taken) co_return *std::move(taken);
     }
@@ -162,7 +168,7 @@ asio::awaitable<Result<HeldPlace>> PlacesService::take(AskedFor asked, Zones zon
       stats_.waited_in_vain += 1;
       co_return full("HF2207", fmt::format("every zone stayed full for {}", asked.service));
     }
-    co_await in_line.wait(until - clock_.now());
+    co_await in_line.wait((is_over ? until : granted_by) - clock_.now());
     const bool unwanted = co_await net::is_cancelled();
     if (unwanted) co_return absl::CancelledError("no longer wanted");
   }

@@ -1,6 +1,7 @@
 // The places of a proxy's clients: each connection takes one before it is opened and gives it back
-// at its end, whatever that is. Who finds every zone full goes beyond the limit, is refused, or
-// waits in line, as the service says.
+// at its end, whatever that is. Who finds every place taken waits a moment if the controllers have
+// more to deal; if every zone is full, it goes beyond the limit, is refused, or waits in line, as
+// the service says.
 //
 //   take() ─► route::Places ─► HeldPlace ─► ... ─► given back ─► the first in line is woken
 //               ▲  │ report()
@@ -60,7 +61,9 @@ struct PlacesServiceOptions {
   route::PlacesOptions places{};
   PlaceLineOptions line{};
   Duration patience = std::chrono::seconds(5);  // of who waits in line
-  size_t max_rows = 4'096;                      // of ConnectionCounts
+  // Of anybody, if the controllers have more places to deal: a few round trips to them.
+  Duration grant_patience = std::chrono::milliseconds(250);
+  size_t max_rows = 4'096;  // of ConnectionCounts
 };
 
 struct PlacesStats {
@@ -112,7 +115,8 @@ class PlacesService {
 
   HeldPlace hold(const AskedFor& asked, const std::string& zone, bool in_places);
   // A place, or why not; absent: wait.
-  std::optional<Result<HeldPlace>> try_take(const AskedFor& asked, const Zones& zones);
+  std::optional<Result<HeldPlace>> try_take(const AskedFor& asked, const Zones& zones,
+                                            route::IfTaken if_taken);
   void give_back(const HeldPlace& place, route::Ended how);
   void wake(PlaceLine::Ticket ticket);
   void wake_firsts();

@@ -219,6 +219,35 @@ TEST_F(Spill, TheLocalZoneFillsTheRestSpillsAndComesBack) {
   EXPECT_EQ(fleet_.controller().wait(10s), 0) << fleet_.controller().log();
 }
 
+// Leases are small where nobody comes. Who finds them taken waits for more, not as long as one
+// waits in a queue.
+TEST_F(Spill, ACrowdIsServedAsLongAsThereArePlaces) {
+  ASSERT_NO_FATAL_FAILURE(start("reject"));
+  // What nobody uses goes back to the controller.
+  const auto rests = [&] {
+    const std::string shown = metrics('b');
+    return shown.contains("holdfast_route_limit_connections{service=\"web\",zone=\"a\"} 1\n") ||
+           shown.contains("holdfast_route_limit_connections{service=\"web\",zone=\"a\"} 0\n");
+  };
+  ASSERT_TRUE(eventually(rests, 20s)) << metrics('b');
+  clients_['a']->take();
+
+  const Time until = clock_.now() + 100ms;
+  clients_['a']->set_rate(1000);
+  eventually([&] { return clock_.now() >= until; }, 5s);
+  clients_['a']->set_rate(0);
+  std::map<char, uint64_t> counts;
+  const Time settled = clock_.now() + 1s;
+  eventually([&] { return clock_.now() >= settled; }, 5s);
+  for (const auto& [zone, count] : clients_['a']->take()) counts[zone] += count;
+
+  std::cout << fmt::format("a crowd in 100 ms: {} in a, {} in b, {} in c, {} refused\n",
+                           counts['a'], counts['b'], counts['c'], counts['-']);
+  EXPECT_GT(counts['a'] + counts['b'] + counts['c'], 70U);
+  EXPECT_EQ(counts['-'], 0U);
+  EXPECT_LT(beyond(), 0.01);
+}
+
 TEST_F(Spill, WithTheControllerDeadItIsStillBounded) {
   ASSERT_NO_FATAL_FAILURE(start());
   fleet_.controller().kill();

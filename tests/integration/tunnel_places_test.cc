@@ -306,6 +306,38 @@ TEST_F(TunnelPlaces, AGrantLetsThoseWhoWaitIn) {
   EXPECT_TRUE(two.reached->ok());
 }
 
+// Leases are small while nobody comes; a crowd asks for more, and waits for that.
+TEST_F(TunnelPlaces, WhoMayNotQueueWaitsForTheNextGrantOnly) {
+  Member& proxy = add_proxy("p1", "a");
+  add_agent(proxy, "edge-a", "a");
+  limit(proxy, {{"a", 9}}, v1::WHEN_FULL_REJECT);
+  PlacesService& places = proxy.service->places();
+  const auto grant = [&](uint64_t number, uint64_t limit, bool scarce) {
+    places.report();
+    places.on_grant(
+        {.number = number,
+         .ttl = seconds(30),
+         .pools = {{.pool = {"web", "a"}, .limit = limit, .fixed = 1, .scarce = scarce}}});
+  };
+  ASSERT_EQ(connect(proxy), "a");
+  grant(1, 1, false);
+  Pending& one = begin(proxy);
+  Pending& two = begin(proxy);
+  ASSERT_TRUE(waits(proxy, 2));
+  EXPECT_EQ(connect(proxy), "HF2206") << "no room in line";
+
+  grant(2, 2, false);
+  ASSERT_TRUE(fleet_.until([&] { return one.reached.has_value() && two.reached.has_value(); }));
+  EXPECT_TRUE(one.reached->ok());
+  EXPECT_EQ(code_of(two.reached->status()), "HF2206") << "its moment is over";
+
+  grant(3, 2, true);
+  begin(proxy);
+  begin(proxy);
+  EXPECT_EQ(connect(proxy), "HF2206");
+  EXPECT_EQ(places.waiting(), 0U) << "no more is to be had";
+}
+
 TEST_F(TunnelPlaces, AProxyThatStopsKeepsNobodyWaiting) {
   Member& proxy = add_proxy("p1", "a");
   add_agent(proxy, "edge-a", "a");
