@@ -14,7 +14,11 @@ constexpr Duration kApartPerHolder = std::chrono::microseconds(500);
 
 }  // namespace
 
-Dealer::Dealer(DealerOptions options, Time now) : options_(options), began_(now) {}
+Dealer::Dealer(DealerOptions options, Time now)
+    : options_(options),
+      began_(now),
+      past_(options.max_past_counts),
+      past_totals_(options.max_past_counts) {}
 
 void Dealer::set_services(const std::map<std::string, Capacity, std::less<>>& services) {
   services_ = services;
@@ -31,7 +35,8 @@ uint64_t Dealer::capacity_of(const PoolKey& key) const {
 DealtPool& Dealer::pool_of(const PoolKey& key) {
   const auto found = pools_.find(key);
   if (found != pools_.end()) return found->second;
-  DealtPool& pool = pools_.emplace(key, DealtPool(key)).first->second;
+  const PoolReport totals = past_totals_.take("", key).value_or(PoolReport{});
+  DealtPool& pool = pools_.emplace(key, DealtPool(key, totals)).first->second;
   pool.set_capacity(capacity_of(key));
   return pool;
 }
@@ -81,7 +86,9 @@ void Dealer::hear(Holder& holder, const LoadReport& report, Time now) {
   const bool is_new = holder.number == 0 && holder.granted == 0;
   holder.granted = std::max(holder.granted, report.grant);
   const bool acknowledges = report.grant == holder.granted;
-  const bool counts_anew = !is_new || report.number == 1;
+  // What it brings was counted by a dealer before us, or by a kernel before its agent.
+  const bool counts_anew = !is_new && past_.forgotten() == 0;
+  const bool is_same_life = holder.number != 0;
   holder.number = report.number;
   holder.heard_at = now;
   if (acknowledges) holder.acknowledged_at = now;
@@ -97,10 +104,11 @@ void Dealer::hear(Holder& holder, const LoadReport& report, Time now) {
         {.holder = report.holder,
          .standing = {.is_local = is_local,
                       .acknowledges = acknowledges,
-
                       .may_come = is_local || may_spill({pool.pool.service, holder.zone}),
                       .answered_in = report.answered_in},
-         .counts_anew = counts_anew},
+         .past = past_.take(report.holder, pool.pool),
+         .counts_anew = counts_anew,
+         .is_same_life = is_same_life},
         pool, now);
     holder.pools.insert(pool.pool);
     gone.erase(pool.pool);
@@ -142,8 +150,11 @@ Duration Dealer::often() const {
 
 void Dealer::leave(std::string_view name, const PoolKey& key) {
   const auto found = pools_.find(key);
-  found->second.remove(name);
-  if (found->second.holdings().empty() && found->second.capacity() == kNoLimit) {
+  DealtPool& pool = found->second;
+  // A kernel counts on, and may report the pool again.
+  if (const auto counted = pool.remove(name)) past_.keep(name, key, *counted);
+  if (pool.holdings().empty() && pool.capacity() == kNoLimit) {
+    past_totals_.keep("", key, pool.totals());
     pools_.erase(found);
   }
 }

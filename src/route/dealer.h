@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "route/dealt_pool.h"
 #include "route/load.h"
+#include "route/past_counts.h"
 
 namespace holdfast::route {
 
@@ -33,6 +34,8 @@ struct DealerOptions {
   Duration forget_after = std::chrono::seconds(30);
   size_t max_holders = 4096;
   size_t max_pools_per_holder = 4096;
+  // What holders had counted of pools that they no longer report, and what pools had that are gone.
+  size_t max_past_counts = 65'536;
 };
 
 class Dealer {
@@ -68,6 +71,8 @@ class Dealer {
   size_t holder_count() const { return holders_.size(); }
   uint64_t refused_holders() const { return refused_holders_; }
   uint64_t refused_pools() const { return refused_pools_; }
+  // Since this is not 0, a pool that a holder has not reported lately counts from what it brings.
+  uint64_t forgotten_counts() const { return past_.forgotten(); }
 
  private:
   // Of a life that is over; its late reports are refused for a while. Not for ever: whose report
@@ -103,6 +108,8 @@ class Dealer {
   std::map<std::string, Capacity, std::less<>> services_;
   std::map<PoolKey, DealtPool> pools_;
   std::map<std::string, Holder, std::less<>> holders_;
+  PastCounts past_;         // of holders
+  PastCounts past_totals_;  // of pools
   Time next_sweep_{};
   uint64_t refused_holders_ = 0;
   uint64_t refused_pools_ = 0;

@@ -351,7 +351,6 @@ TEST_F(DealerTest, PoolsWithoutALimitAreCountedAndNotDealt) {
 
 TEST_F(DealerTest, TotalsCountOnceAndOutliveHolders) {
   Peer one(dealer_, "proxy/one", "a", 1);
-  one.pool().opened = 10;
   one.report(kWarm);
   one.pool().opened = 15;
   one.pool().failed.refused = 2;

@@ -21,10 +21,6 @@ constexpr uint64_t kOwnPart = 20;
 // Levels are reckoned anew after so long: with many holders not for each of their reports.
 constexpr Duration kLevelsHold = std::chrono::milliseconds(10);
 
-uint64_t grown(uint64_t now, uint64_t before) {
-  return now >= before ? now - before : now;
-}
-
 }  // namespace
 
 template <typename Change>
@@ -40,14 +36,18 @@ void DealtPool::on_report(const Told& told, const PoolReport& report, Time now) 
   auto found = holdings_.find(told.holder);
   if (found == holdings_.end()) {
     found = holdings_.emplace(std::string(told.holder), Holding()).first;
-    if (told.counts_anew) count({}, report);
+    if (told.past || told.counts_anew) count(told.past.value_or(PoolReport{}), report, true);
   } else {
-    count(found->second.report(), report);
+    count(found->second.report(), report, !told.is_same_life);
   }
   change(found->second, [&](Holding& holding) { holding.on_report(report, told.standing, now); });
 }
 
-void DealtPool::count(const PoolReport& before, const PoolReport& after) {
+void DealtPool::count(const PoolReport& before, const PoolReport& after, bool begin_anew) {
+  const auto grown = [&](uint64_t now, uint64_t then) {
+    if (now >= then) return now - then;
+    return begin_anew ? now : 0;
+  };
   totals_.opened += grown(after.opened, before.opened);
   totals_.closed += grown(after.closed, before.closed);
   totals_.turned_away += grown(after.turned_away, before.turned_away);
@@ -68,12 +68,14 @@ void DealtPool::run_out(std::string_view holder) {
   if (found != holdings_.end()) change(found->second, [](Holding& holding) { holding.run_out(); });
 }
 
-void DealtPool::remove(std::string_view holder) {
+std::optional<PoolReport> DealtPool::remove(std::string_view holder) {
   const auto found = holdings_.find(holder);
-  if (found == holdings_.end()) return;
+  if (found == holdings_.end()) return std::nullopt;
   charged_ -= found->second.charge();
   fixed_ -= found->second.believed_fixed();
+  PoolReport counted = found->second.report();
   holdings_.erase(found);
+  return counted;
 }
 
 void DealtPool::refresh_levels(Time now) {

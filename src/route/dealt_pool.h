@@ -21,19 +21,24 @@ namespace holdfast::route {
 
 class DealtPool {
  public:
-  explicit DealtPool(PoolKey key) : key_(std::move(key)) {}
+  // `totals`: as they were when the pool was last there.
+  DealtPool(PoolKey key, PoolReport totals) : key_(std::move(key)), totals_(std::move(totals)) {}
 
   void set_capacity(uint64_t capacity) { capacity_ = capacity; }
 
   struct Told {
     std::string_view holder;
     Holding::Standing standing{};
-    bool counts_anew = true;  // its totals began while this dealer looked
+    // What it had counted when it last reported the pool, if it did not a moment ago.
+    std::optional<PoolReport> past{};
+    bool counts_anew = true;   // if there is no past: all that it brings is to be counted
+    bool is_same_life = true;  // as that of its report before
   };
   void on_report(const Told& told, const PoolReport& report, Time now);
   void doubt(std::string_view holder);
   void run_out(std::string_view holder);
-  void remove(std::string_view holder);
+  // What it had counted.
+  std::optional<PoolReport> remove(std::string_view holder);
 
   // What the holder may have from now on, of `holders` that there are. Requires: a capacity, and
   // that the holder has reported.
@@ -63,7 +68,8 @@ class DealtPool {
 
   template <typename Change>
   void change(Holding& holding, Change change);
-  void count(const PoolReport& before, const PoolReport& after);
+  // Those that fell `begin_anew`, or a part of the pool is not reported any more.
+  void count(const PoolReport& before, const PoolReport& after, bool begin_anew);
   void refresh_levels(Time now);
   uint64_t target_of(Holding& holding, Time now) const;
   uint64_t most_for(const Holding& holding) const;

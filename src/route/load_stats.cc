@@ -13,7 +13,7 @@ LoadStats::Told LoadStats::counted(const Dealer::PoolRow& row, Time now) {
 }
 
 LocalityLoad LoadStats::grown(const Dealer::PoolRow& row, const Told& before, const Told& after) {
-  // A pool that was gone for a while counts anew.
+  // A pool whose counts the dealer has forgotten counts anew.
   const auto since = [](uint64_t then, uint64_t now) { return now >= then ? now - then : now; };
   return {.zone = row.pool.zone,
           .active = row.active,
@@ -40,7 +40,7 @@ void LoadStats::on_dealer(Time began) {
 
 void LoadStats::on_asked(Asked asked, const Rows& rows, Time now) {
   const Asked before = std::exchange(asked_, std::move(asked));
-  forget(rows);
+  forget(rows, now);
   for (const Dealer::PoolRow& row : rows) {
     const std::string& service = row.pool.service;
     // Of a service that was asked for already, all that is not told yet is to be told.
@@ -52,17 +52,20 @@ void LoadStats::on_asked(Asked asked, const Rows& rows, Time now) {
   due_ = paced_from_ + interval();
 }
 
-// Of pools that are gone, and of services that nobody wants to know about.
-void LoadStats::forget(const Rows& rows) {
-  std::erase_if(told_, [&](const auto& entry) {
-    const PoolKey& pool = entry.first;
-    return !is_asked(pool.service) ||
-           !std::ranges::binary_search(rows, pool, {}, &Dealer::PoolRow::pool);
-  });
+// Services that nobody wants to know about. Pools that are gone are told on if they come back, from
+// the last report without them.
+void LoadStats::forget(const Rows& rows, Time now) {
+  std::erase_if(told_, [&](const auto& entry) { return !is_asked(entry.first.service); });
+  const bool too_many = told_.size() > rows.size() + kMaxGone;
+  for (auto told = told_.begin(); told != told_.end();) {
+    const bool is_gone = !std::ranges::binary_search(rows, told->first, {}, &Dealer::PoolRow::pool);
+    if (is_gone) told->second.since = now;
+    told = is_gone && too_many ? told_.erase(told) : std::next(told);
+  }
 }
 
 std::vector<ClusterLoad> LoadStats::make(const Rows& rows, Time now) {
-  forget(rows);
+  forget(rows, now);
   making_.clear();
   making_next_ = {};
   made_at_ = now;

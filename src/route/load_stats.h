@@ -45,6 +45,9 @@ class LoadStats {
   // Of one report, so that it is no larger than any server takes; the others follow in the next,
   // kShortest later.
   static constexpr size_t kMaxLocalities = 4'000;
+  // Pools that are gone and may come back; when there are more, all of them are forgotten, and told
+  // whole if they do.
+  static constexpr size_t kMaxGone = 65'536;
 
   struct Asked {
     bool all = false;
@@ -79,7 +82,7 @@ class LoadStats {
   static LocalityLoad grown(const Dealer::PoolRow& row, const Told& before, const Told& after);
   bool is_asked(const std::string& service) const;
   Duration interval() const { return std::clamp(asked_.interval, kShortest, kLongest); }
-  void forget(const Rows& rows);
+  void forget(const Rows& rows, Time now);
 
   Asked asked_;
   std::optional<Time> dealer_began_;

@@ -117,14 +117,6 @@ TEST_F(LoadStatsTest, CountsThatBeganAnewAreToldFromZero) {
             std::vector{load("a", 4, 4)});
 }
 
-TEST_F(LoadStatsTest, APoolThatWasGoneIsToldWholeWhenItIsBack) {
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
-  EXPECT_THAT(report({}, kStart + 10s), IsEmpty());
-
-  EXPECT_EQ(report({row("web", "a", 130)}, kStart + 20s),
-            (std::vector{ClusterLoad{"web", 10s, {load("a", 130, 130)}}}));
-}
-
 TEST_F(LoadStatsTest, AnotherDealerHasCountedSinceItBegan) {
   stats_.on_dealer(kStart - 1h);
   stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
@@ -190,6 +182,36 @@ TEST_F(LoadStatsTest, WhatDoesNotFitIntoOneReportFollowsSoonAfter) {
   EXPECT_EQ(stats_.due(), kStart + 23s);
   add(kStart + 23s);
   EXPECT_EQ(opened, 5 * count) << "and once";
+}
+
+TEST_F(LoadStatsTest, APoolThatIsGoneForAWhileIsNotToldAgain) {
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 0)}, kStart);
+  report({row("web", "a", 45, 45)}, kStart + 10s);
+  report({}, kStart + 20s);
+  report({}, kStart + 1h);
+
+  EXPECT_THAT(report({row("web", "a", 47, 45)}, kStart + 1h + 10s),
+              ElementsAre(ClusterLoad{"web", 10s, {load("a", 2, 2)}}));
+  EXPECT_THAT(report({row("web", "a", 3, 3)}, kStart + 1h + 20s),
+              ElementsAre(ClusterLoad{"web", 10s, {load("a", 0, 3, 3)}}))
+      << "from nothing, if its counts were forgotten";
+}
+
+TEST_F(LoadStatsTest, TooManyThatAreGoneAreForgotten) {
+  LoadStats::Rows rows;
+  for (size_t i = 0; i <= LoadStats::kMaxGone; ++i) {
+    rows.push_back(row(fmt::format("s{:06}", i), "a", 5));
+  }
+  const auto told_of_first = [&](const LoadStats::Rows& known) {
+    stats_ = {};
+    stats_.on_asked({.all = true}, known, kStart);
+    report({}, kStart + 1s);
+    return report({row("s000000", "a", 7)}, kStart + 2s).front().localities.front().opened;
+  };
+
+  EXPECT_EQ(told_of_first(rows), 7u);
+  rows.pop_back();
+  EXPECT_EQ(told_of_first(rows), 2u);
 }
 
 }  // namespace

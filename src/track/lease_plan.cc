@@ -34,7 +34,6 @@ uint64_t capacity_of(const Plan& plan, const route::PoolKey& pool) {
 }
 
 void add(route::PoolReport& report, const PortUse& use) {
-  report.active += use.places;
   report.opened += use.totals.opened;
   report.closed += use.totals.closed;
   report.failed.refused += use.totals.failures.refused;
@@ -182,7 +181,17 @@ void Leases::put_in(PlannedPort& port, const std::map<PortZone, Limit>& limits, 
   spec.lease_end_ns = static_cast<uint64_t>(end.time_since_epoch().count());
 }
 
+void Leases::note_ports(const Plan& plan, const Usage& usage) {
+  std::erase_if(counted_as_, [&](const auto& one) { return !usage.contains(one.first); });
+  for (const PlannedPort& port : plan.ports) {
+    for (const auto& [zone, name] : port.zones) {
+      counted_as_[{port.spec.vip, zone}] = {.service = port.service, .zone = name};
+    }
+  }
+}
+
 bool Leases::limit(Plan& plan, const Usage& usage, Time now) {
+  note_ports(plan, usage);
   const std::map<route::PoolKey, Pool> pools = pools_of(plan);
   std::map<PortZone, Limit> limits;
   for (const auto& [key, pool] : pools) split(pool, usage, limits);
@@ -231,12 +240,17 @@ uint32_t Leases::limit_of(const Pool& pool, Time now) const {
 
 std::vector<route::PoolReport> Leases::reports(const Plan& plan, const Usage& usage,
                                                Time now) const {
+  std::map<route::PoolKey, std::vector<PortZone>> counted;
+  for (const auto& [port, key] : counted_as_) counted[key].push_back(port);
   std::vector<route::PoolReport> reports;
   for (const auto& [key, pool] : pools_of(plan)) {
     const bool leased = holds(now) && pool.lease.has_value();
-    route::PoolReport& report = reports.emplace_back(
-        route::PoolReport{.pool = key, .limit = count_of(limit_of(pool, now)), .leased = leased});
-    for (const PortZone& port : pool.ports) add(report, use_of(usage, port));
+    route::PoolReport& report =
+        reports.emplace_back(route::PoolReport{.pool = key,
+                                               .active = taken(pool, usage),
+                                               .limit = count_of(limit_of(pool, now)),
+                                               .leased = leased});
+    for (const PortZone& port : counted[key]) add(report, use_of(usage, port));
     if (const auto away = turned_away_from_.find(key); away != turned_away_from_.end()) {
       report.turned_away = away->second;
     }

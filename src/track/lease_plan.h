@@ -54,7 +54,8 @@ class Leases {
   // Fills in limits and ends of leases. True if they are not what they were at the last call.
   bool limit(Plan& plan, const Usage& usage, Time now);
 
-  // The pools of the plan. Connections that found no place go to the pools that are full.
+  // The pools of the plan, with what their ports counted that are no longer in it: totals never
+  // fall. Connections that found no place go to the pools that are full.
   std::vector<route::PoolReport> reports(const Plan& plan, const Usage& usage, Time now) const;
   // How many connections found no place in the zone they wanted, since the kernel began to count.
   void on_turned_away(const Plan& plan, const Usage& usage, uint64_t total, Time now);
@@ -78,6 +79,7 @@ class Leases {
   uint32_t fixed_of(const route::PoolKey& key, uint64_t capacity, const Pool& pool) const;
   std::optional<uint32_t> adopted(const Pool& pool) const;
   static uint64_t taken(const Pool& pool, const Usage& usage);
+  void note_ports(const Plan& plan, const Usage& usage);
   void split(const Pool& pool, const Usage& usage, std::map<PortZone, Limit>& limits) const;
   uint32_t limit_of(const Pool& pool, Time now) const;
   void put_in(PlannedPort& port, const std::map<PortZone, Limit>& limits, Time now) const;
@@ -96,6 +98,8 @@ class Leases {
   std::map<Vip, Told> told_;
   std::optional<uint64_t> turned_away_;
   std::map<route::PoolKey, uint64_t> turned_away_from_;
+  // What the kernel has counted of these belongs to these pools, also if the plan is without them.
+  std::map<PortZone, route::PoolKey> counted_as_;
 };
 
 }  // namespace holdfast::track

@@ -249,6 +249,25 @@ TEST(Leases, AReportHasTheCountsOfAllPortsOfAPool) {
   EXPECT_FALSE(leases.reports(plan, usage, kStart + 5s)[0].leased);
 }
 
+TEST(Leases, WhatAPortCountedStaysWithItsPool) {
+  Leases leases;
+  Plan both = plan_of({port(80), port(81)}, {{"a", 100}});
+  Plan one = plan_of({port(80)}, {{"a", 100}});
+  Usage usage = {{{vip(80), 1}, {.places = 1, .totals = {.opened = 20}}},
+                 {{vip(81), 1}, {.places = 2, .totals = {.opened = 25}}}};
+  for (Plan* plan : {&both, &one, &both}) {
+    leases.limit(*plan, usage, kStart);
+    EXPECT_EQ(leases.reports(*plan, usage, kStart)[0].opened, 45u);
+  }
+  leases.limit(one, usage, kStart);
+  EXPECT_EQ(leases.reports(one, usage, kStart)[0].active, 1u) << "of its ports now";
+
+  usage.erase({vip(81), 1});  // the kernel has forgotten it
+  leases.limit(one, usage, kStart);
+  usage[{vip(81), 1}].totals.opened = 1;
+  EXPECT_EQ(leases.reports(one, usage, kStart)[0].opened, 20u);
+}
+
 TEST(Leases, APoolWithoutALimitIsReportedToo) {
   Leases leases;
   Plan plan = plan_of({port(80)}, {});
