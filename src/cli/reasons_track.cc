@@ -50,6 +50,11 @@ constexpr ReasonInfo kReasons[] = {
      "Two services have one virtual IP and port, or there are more services, zones or backends "
      "than the kernel's tables take; the message says which.",
      "give each service its own virtual IP; or raise agent.tracking.limits and load anew"},
+    {"HF8114", "another agent uses the pins",
+     "One folder of pins has one agent: a second would write over what the first wrote and count "
+     "its connections once more. It goes on without counting, and takes over when the first ends.",
+     "stop one of the two, or give each a folder and a cgroup of its own (agent.tracking.pins, "
+     "agent.tracking.cgroup)"},
 };
 
 }  // namespace
