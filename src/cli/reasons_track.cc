@@ -8,7 +8,7 @@ namespace {
 constexpr ReasonInfo kReasons[] = {
     {"HF8101", "no right to load programs into the kernel",
      "Connections are counted in the kernel only if the programs for it were loaded, which needs "
-     "root.",
+     "root with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; root of a container often lacks them.",
      "run the loading step as root once, or go on without: proxies count what goes through them"},
     {"HF8102", "no place for pins",
      "What is loaded into the kernel is kept in a folder of a bpffs, and the one that was named is "
