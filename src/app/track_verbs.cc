@@ -98,6 +98,7 @@ int TrackVerbs::load(const config::TrackingConfig& config) const {
   }
   const Result<track::Loaded> loaded = track::load(options);
   if (!loaded.ok()) return failed(loaded.status());
+  if (loaded->cgroup_made) cli::print_out(fmt::format("made {}\n", options.cgroup));
   cli::print_out(
       fmt::format("loaded for {}: {} programs attached, {} replaced, {} maps kept; pins in {}\n",
                   options.cgroup, loaded->links_made, loaded->links_updated, loaded->maps_reused,

@@ -27,6 +27,7 @@ void ask(Client& client, Findings& found) {
   found.services = fetch_all(client, resource::Kind::Service, {});
   found.agents = fetch_all(client, resource::Kind::Agent, {});
   found.proxies = fetch_all(client, resource::Kind::Proxy, {});
+  found.zone_maps = fetch_all(client, resource::Kind::ZoneMap, {});
 }
 
 // Fills `found` in place: it refers to its own texts.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/carried.h"
+#include "cli/load.h"
 #include "cli/reasons.h"
 #include "cli/status_text.h"
 #include "cli/times.h"
@@ -49,6 +51,7 @@ class Judge {
     agents_have_tunnels();
     services_are_carried();
     services_are_healthy();
+    capacities_have_zones();
     category_ = "tracking";
     agents_count();
     return std::move(results_);
@@ -269,6 +272,29 @@ class Judge {
     }
     if (sick.empty()) return pass(title, fmt::format("{} of {}", all, all));
     find(Verdict::Warning, title, some_of(sick), "HF1046");
+  }
+
+  // A capacity under a name that was mistyped limits nothing, and nobody would notice.
+  void capacities_have_zones() {
+    const char* title = "every zone that has a capacity is known";
+    if (!found_.services.ok() || !found_.agents.ok() || !found_.proxies.ok() ||
+        !found_.zone_maps.ok()) {
+      return skip(title, "they are not known");
+    }
+    ZoneFacts facts{.proxies = *found_.proxies, .agents = *found_.agents};
+    for (const v1::Resource& map : *found_.zone_maps) facts.map = map.zone_map();
+    const v1::ZoneList zones = zones_of(facts);
+    std::vector<std::string> strange;
+    size_t all = 0;
+    for (const v1::Resource& service : *found_.services) {
+      const auto& capacities = service.service().zone_capacity();
+      for (const auto& [zone, places] : std::map(capacities.begin(), capacities.end())) {
+        all += 1;
+        if (!has_zone(zones, zone)) strange.push_back(service.metadata().name() + ": " + zone);
+      }
+    }
+    if (!strange.empty()) return find(Verdict::Warning, title, some_of(strange), "HF1047");
+    pass(title, fmt::format("{} {}", all, all == 1 ? "capacity" : "capacities"));
   }
 
   // Off is nothing wrong; off though it was asked for is.

@@ -40,6 +40,7 @@ struct Findings {
   Result<std::vector<v1::Resource>> services = absl::UnavailableError("not asked");
   Result<std::vector<v1::Resource>> agents = absl::UnavailableError("not asked");
   Result<std::vector<v1::Resource>> proxies = absl::UnavailableError("not asked");
+  Result<std::vector<v1::Resource>> zone_maps = absl::UnavailableError("not asked");
 };
 
 // "connection", "controller", "identity", "presence", "reach", "tracking": in this order.

@@ -50,6 +50,9 @@ Findings healthy() {
   agent.mutable_agent()->mutable_tracking()->set_services(2);
   found.agents = std::vector<v1::Resource>{agent};
   found.proxies = std::vector<v1::Resource>{resource::make_resource(resource::Kind::Proxy, "px-1")};
+  v1::Resource map = resource::make_resource(resource::Kind::ZoneMap, "default");
+  map.mutable_zone_map()->add_zones()->set_name("a");
+  found.zone_maps = std::vector<v1::Resource>{map};
   return found;
 }
 
@@ -102,6 +105,24 @@ TEST(Check, AServiceWithEndpointsNeedsNoAgentThatExposesIt) {
   found.agents->front().mutable_agent()->add_services()->set_service("vip");
 
   EXPECT_EQ(result_of(found, "is carried by").verdict, Verdict::Warning);
+}
+
+TEST(Check, ACapacityOfAZoneThatNobodyKnowsIsFound) {
+  Findings found = healthy();
+  auto& capacity = *found.services->front().mutable_service()->mutable_zone_capacity();
+  capacity["a"] = 10;
+  EXPECT_EQ(result_of(found, "has a capacity").detail, "1 capacity");
+  capacity["zone-aa"] = 10;
+  const CheckResult typo = result_of(found, "has a capacity");
+  EXPECT_EQ(typo.verdict, Verdict::Warning);
+  EXPECT_EQ(typo.code, "HF1047");
+  EXPECT_EQ(typo.detail, "web: zone-aa");
+
+  // It need not be listed: proxies limit what goes to agents that are there.
+  found.agents->front().mutable_agent()->set_zone("zone-aa");
+  EXPECT_EQ(result_of(found, "has a capacity").verdict, Verdict::Passed);
+  found.zone_maps = absl::PermissionDeniedError("no");
+  EXPECT_EQ(result_of(found, "has a capacity").verdict, Verdict::Skipped);
 }
 
 TEST(Check, WhoCannotBeReachedIsFound) {

@@ -17,6 +17,13 @@ Failure usage(std::string message) {
   return {Exit::Usage, "HF6010", std::move(message), "see `holdfast get --help`"};
 }
 
+Failure no_zone(const std::string& name) {
+  return {
+      Exit::Failed, "HF1047",
+      fmt::format("zone {} is not in the zone map, and no proxy or agent is in it", quoted(name)),
+      "see which there are with `holdfast get zones`"};
+}
+
 bool is_word(std::string_view kind, std::string_view one, std::string_view many) {
   const std::string word(kind.substr(0, kind.find('/')));
   return absl::EqualsIgnoreCase(word, std::string(one)) ||
@@ -34,6 +41,13 @@ std::vector<std::string> names_of(const GetOptions& options) {
   return names;
 }
 
+// What is gone may still have connections; what has none should be there.
+Status require_known(const Session& session, const std::string& service,
+                     const v1::GetLoadResponse& load) {
+  if (!load.pools().empty()) return absl::OkStatus();
+  return fetch_named(session.client, Kind::Service, {service}).status();
+}
+
 // In the order they were named; of a service that nobody has reported nothing is there.
 Result<v1::GetLoadResponse> ask_load(const Session& session, const std::vector<std::string>& names,
                                      bool with_holders) {
@@ -44,6 +58,7 @@ Result<v1::GetLoadResponse> ask_load(const Session& session, const std::vector<s
   for (const std::string& name : names) {
     request.set_service(name);
     TRY(const v1::GetLoadResponse one, session.client.load(request));
+    TRY_OK(require_known(session, name, one));
     const auto pools = all.pools();
     all = one;
     *all.mutable_pools() = pools;
@@ -134,6 +149,10 @@ Exit explain_route(const Session& session, const RouteOptions& options) {
   Result<v1::GetLoadResponse> load = ask_load(session, {options.service}, true);
   if (!load.ok()) return session.failed(load.status());
   facts->load = *std::move(load);
+  if (!has_zone(zones_of({.map = facts->map, .proxies = facts->proxies, .agents = facts->agents}),
+                options.from)) {
+    return session.console.report(no_zone(options.from));
+  }
   const v1::RouteExplanation route =
       explain({.service = service->front(), .from = options.from, .known = *std::move(facts)});
   if (is_table(options.output)) {

@@ -43,6 +43,7 @@ struct ZoneFacts {
   v1::GetLoadResponse load{};
 };
 v1::ZoneList zones_of(const ZoneFacts& facts);
+bool has_zone(const v1::ZoneList& zones, std::string_view name);
 
 // Where a connection to the service goes that comes in at a proxy of zone `from`.
 struct RouteFacts {

@@ -116,6 +116,10 @@ v1::ZoneList zones_of(const ZoneFacts& facts) {
   return zones.all();
 }
 
+bool has_zone(const v1::ZoneList& zones, std::string_view name) {
+  return std::ranges::find(zones.zones(), name, &v1::ZoneStatus::name) != zones.zones().end();
+}
+
 std::string render_zones(const v1::ZoneList& zones, LastColumn last) {
   std::vector<Row> rows;
   for (const v1::ZoneStatus& zone : zones.zones()) {

@@ -50,6 +50,10 @@ constexpr ReasonInfo kReasons[] = {
     {"HF1046", "services that are not healthy",
      "Checks of agents find that applications do not work; nobody is sent to them there.",
      "see which and why with `holdfast get agents -o wide`; mend the application or its check"},
+    {"HF1047", "a zone that nobody knows",
+     "The zone map does not list it, and no proxy or agent is in it. A capacity that a service has "
+     "for it limits nothing, and zones without one have no limit.",
+     "see which there are with `holdfast get zones`; correct the name, or list it in the zone map"},
     {"HF1099", "unexpected",
      "The controller said something this command has no words for; data loss is among it.",
      "read the controller's log"},

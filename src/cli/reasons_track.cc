@@ -8,7 +8,7 @@ namespace {
 constexpr ReasonInfo kReasons[] = {
     {"HF8101", "no right to load programs into the kernel",
      "Connections are counted in the kernel only if the programs for it were loaded, which needs "
-     "root.",
+     "root with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; root of a container often lacks them.",
      "run the loading step as root once, or go on without: proxies count what goes through them"},
     {"HF8102", "no place for pins",
      "What is loaded into the kernel is kept in a folder of a bpffs, and the one that was named is "
@@ -50,6 +50,11 @@ constexpr ReasonInfo kReasons[] = {
      "Two services have one virtual IP and port, or there are more services, zones or backends "
      "than the kernel's tables take; the message says which.",
      "give each service its own virtual IP; or raise agent.tracking.limits and load anew"},
+    {"HF8114", "another agent uses the pins",
+     "One folder of pins has one agent: a second would write over what the first wrote and count "
+     "its connections once more. It goes on without counting, and takes over when the first ends.",
+     "stop one of the two, or give each a folder and a cgroup of its own (agent.tracking.pins, "
+     "agent.tracking.cgroup)"},
 };
 
 }  // namespace

@@ -75,11 +75,10 @@ Status ensure_directory(const LoadOptions& options) {
   return absl::OkStatus();
 }
 
-Status ensure_cgroup(const LoadOptions& options) {
+Status ensure_cgroup(const LoadOptions& options, Loaded& loaded) {
   if (!options.make_cgroup || exists(options.cgroup)) return absl::OkStatus();
-  if (!is_on(existing_part(options.cgroup), CGROUP2_SUPER_MAGIC)) return absl::OkStatus();
   std::error_code error;
-  std::filesystem::create_directories(options.cgroup, error);
+  loaded.cgroup_made = std::filesystem::create_directories(options.cgroup, error);
   if (error) return failed("HF8103", error.value(), "making " + options.cgroup);
   return absl::OkStatus();
 }
@@ -230,6 +229,29 @@ std::string tail(const std::string& log) {
   return std::string(text.size() > 600 ? text.substr(text.size() - 600) : text);
 }
 
+Status no_rights(std::string_view doing) {
+  return coded(
+      absl::StatusCode::kPermissionDenied, "HF8101",
+      fmt::format("{} is not permitted: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are needed", doing));
+}
+
+// The least of the youngest kind, since 5.14. Rights are looked at before the kind is, so what is
+// not permitted says nothing of the kernel's age.
+Status try_a_program() {
+  const std::array<bpf_insn, 2> nothing = {{
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+      {.code = BPF_JMP | BPF_EXIT},
+  }};
+  LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = BPF_F_SLEEPABLE, );
+  const Descriptor program(
+      bpf_prog_load(BPF_PROG_TYPE_SYSCALL, "hf_try", "GPL", nothing.data(), nothing.size(), &opts));
+  if (program.is_open()) return absl::OkStatus();
+  if (errno == EPERM) return no_rights("loading programs into the kernel");
+  return wrong("HF8104",
+               "the kernel does not take the programs: it is older than 5.14, or "
+               "BPF is switched off in it");
+}
+
 }  // namespace
 
 Status check_machine(const LoadOptions& options) {
@@ -240,30 +262,27 @@ Status check_machine(const LoadOptions& options) {
   if (!exists("/sys/kernel/btf/vmlinux")) {
     return wrong("HF8104", "the kernel has no type information (/sys/kernel/btf/vmlinux)");
   }
-  if (!is_on(options.cgroup, CGROUP2_SUPER_MAGIC)) {
+  const std::string cgroup = options.make_cgroup ? existing_part(options.cgroup) : options.cgroup;
+  if (!is_on(cgroup, CGROUP2_SUPER_MAGIC)) {
     return wrong("HF8103", fmt::format("\"{}\" is no folder of a cgroup2", options.cgroup));
   }
   if (!options.mount_bpffs && !is_on(existing_part(options.directory), BPF_FS_MAGIC)) {
     return wrong("HF8102", fmt::format("{} is not on a bpffs", options.directory));
   }
-  if (libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, nullptr) != 1) {
-    return wrong("HF8104",
-                 "the kernel does not take the programs: it is older than 5.14, or "
-                 "BPF is switched off in it");
-  }
-  return absl::OkStatus();
+  return try_a_program();
 }
 
 Result<Loaded> load(const LoadOptions& options) {
-  TRY_OK(ensure_cgroup(options));
+  Loaded loaded;
   TRY_OK(check_machine(options));
+  TRY_OK(ensure_cgroup(options, loaded));
   TRY_OK(ensure_directory(options));
   TRY_OK(check_layout(options.directory));
-  Loaded loaded;
   std::string log;
   TRY(Object object, open_object(log));
   TRY_OK(size_maps(object.get(), options, loaded));
   if (const int error = bpf_object__load(object.get()); error != 0) {
+    if (error == -EPERM) return no_rights("loading programs into the kernel");
     return failed("HF8106", -error, "the kernel refuses the programs: " + tail(log));
   }
   TRY_OK(write_settings(object.get(), options.settings));

@@ -34,7 +34,8 @@ struct LoadOptions {
   std::string cgroup{};     // of cgroup2; sockets made in it and below are translated and counted
   // Mounts a bpffs at `directory` if it is not on one.
   bool mount_bpffs = false;
-  bool make_cgroup = false;  // if it is not there
+  // If it is not there: what was made is gone after a boot.
+  bool make_cgroup = false;
   // Who may open the pins besides root.
   std::optional<Owner> owner{};
   Sizes sizes{};  // of maps made now; those that are pinned keep theirs
@@ -49,6 +50,7 @@ struct Loaded {
   int links_made = 0;
   int links_updated = 0;  // programs replaced under live connections
   int maps_reused = 0;
+  bool cgroup_made = false;
 };
 
 // What keeps this machine from it, as a Status: HF8101 rights, HF8102 bpffs, HF8103 cgroup2, HF8104

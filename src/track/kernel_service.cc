@@ -47,7 +47,12 @@ asio::awaitable<Result<KernelService::Opened>> KernelService::open(hf_settings s
   using Answer = Result<Opened>;
   co_return co_await run_on<Answer>(worker_, [this, settings]() -> Answer {
     pins_.reset();
-    TRY(pins_, Pins::open(directory_));
+    Result<std::unique_ptr<Pins>> pins = Pins::open(directory_);
+    // Of a folder without pins nothing is kept: it can be unmounted.
+    if (!pins.ok()) claim_.give_back();
+    TRY_OK(pins.status());
+    TRY_OK(claim_.take(directory_));
+    pins_ = *std::move(pins);
     TRY_OK(pins_->still_there());
     TRY_OK(pins_->change_settings(settings));
     Opened opened{.maps_id = pins_->maps_id(), .sizes = pins_->sizes()};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "track/pins_claim.h"
 #include "track/pins_service.h"
 
 namespace holdfast::track {
@@ -36,7 +37,8 @@ class KernelService {
     Sizes sizes{};
     Snapshot present{};
   };
-  // As Pins::open(). Everything else requires that it succeeded last.
+  // As Pins::open(), and HF8114: another agent has them. Everything else requires that it succeeded
+  // last.
   asio::awaitable<Result<Opened>> open(hf_settings settings);
   asio::awaitable<Status> change_settings(hf_settings settings);
   // Fails as Pins::still_there() too.
@@ -47,6 +49,7 @@ class KernelService {
  private:
   const std::string directory_;
   std::unique_ptr<Pins> pins_;  // only touched by the worker
+  PinsClaim claim_;             // likewise; held while there are pins
   asio::thread_pool worker_{1};
 };
 

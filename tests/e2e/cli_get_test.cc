@@ -62,6 +62,32 @@ TEST_F(CliGet, EveryKindCanBeListedInEveryForm) {
   }
 }
 
+TEST_F(CliGet, LoadOfAServiceThatIsNotThereIsAnError) {
+  apply(service_yaml("web"));
+  EXPECT_EQ(controller_.cli({"get", "load", "web"}).exit_code, 0) << "nobody has reported any";
+
+  for (const Arguments& names :
+       {Arguments{"load", "nope"}, {"load/nope"}, {"load", "web", "nope"}}) {
+    Arguments command = {"get"};
+    command.insert(command.end(), names.begin(), names.end());
+    const ProgramOutcome load = controller_.cli(command);
+    EXPECT_EQ(load.exit_code, 1) << names.back();
+    EXPECT_THAT(load.error, AllOf(HasSubstr("HF6020"), HasSubstr("nope")));
+  }
+}
+
+TEST_F(CliGet, ARouteFromAZoneThatNobodyKnowsIsAnError) {
+  apply(service_yaml("web"));
+  apply("kind: zone_map\nmetadata: {name: default}\nspec: {zones: [{name: a, id: 1}]}\n");
+  EXPECT_EQ(controller_.cli({"route", "explain", "web", "--from", "a"}).exit_code, 0);
+
+  const ProgramOutcome route = controller_.cli({"route", "explain", "web", "--from", "zz"});
+
+  EXPECT_EQ(route.exit_code, 1);
+  EXPECT_EQ(route.output, "");
+  EXPECT_THAT(route.error, AllOf(HasSubstr("HF1047"), HasSubstr("\"zz\""), HasSubstr("get zones")));
+}
+
 TEST_F(CliGet, PrintsOneResourceAsItselfAndManyAsAList) {
   apply(service_yaml("web") + "---\n" + service_yaml("api"));
 

@@ -192,6 +192,39 @@ TEST_F(TrackFailure, ABackendThatRefusesIsPassedOverAndShown) {
   EXPECT_THAT(fleet_->agent_log(), HasSubstr(fmt::format("127.0.0.1:{}", nobody)));
 }
 
+// Each of them would count every connection, and the cluster would see twice as many.
+TEST_F(TrackFailure, ASecondAgentOfTheMachineSaysThatThePinsAreTaken) {
+  fleet_->load();
+  fleet_->start_agent();
+  ASSERT_TRUE(fleet_->answers("a")) << fleet_->agent_log();
+  TunnelFleet& cluster = fleet_->cluster();
+  cluster.join("agent", "twin", "a");
+  const std::string log = cluster.folder().file("twin.log");
+  const ChildProcess twin(
+      {.arguments = {HF_BIN_DIR "/holdfastd", "agent", "--data-dir", cluster.data_dir("twin"),
+                     "--listen", fmt::format("127.0.0.1:{}", free_ports(1).front()), "--set",
+                     "agent.tracking.enabled=yes", "--set", "agent.tracking.pins=" + fleet_->pins(),
+                     "--set", "agent.tracking.cgroup=" + fleet_->cgroup()},
+       .output_file = log});
+  ASSERT_TRUE(eventually([&] { return check().contains("twin: HF8114 another agent"); }, 15s))
+      << check() << std::ifstream(log).rdbuf();
+
+  const Holder clients(*fleet_, 10);
+
+  const auto active = [&] {
+    std::string text = cluster.cli({"get", "load", "web", "-o", "json"}).output;
+    std::erase(text, ' ');
+    return text;
+  };
+  EXPECT_TRUE(eventually([&] { return active().contains("\"charged\":10,"); }, 15s)) << active();
+  EXPECT_THAT(active(), Not(HasSubstr("\"active\":20")));
+  EXPECT_THAT(check(), HasSubstr("1 warning"));
+
+  // Who dies keeps nobody out.
+  fleet_->kill_agent();
+  ASSERT_TRUE(eventually([&] { return !check().contains("HF8114"); }, 15s)) << check();
+}
+
 // Loaded by root for a user; the agent is that user, without any capability.
 TEST_F(TrackFailure, AnAgentWithoutRightsCountsWhatIsItsOwn) {
   ASSERT_EQ(fleet_->track("load", {"--owner", "nobody"}).exit_code, 0);

@@ -1,10 +1,14 @@
 // Programs and agents come and go under live connections; limits hold; what was missed is found.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -19,6 +23,15 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kVip = "10.96.0.1";
+
+// Of those that this process has; below 32 and above.
+void keep_capabilities(uint32_t low, uint32_t high) {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> kept{};
+  kept[0].effective = kept[0].permitted = low;
+  kept[1].effective = kept[1].permitted = high;
+  ::syscall(SYS_capset, &header, kept.data());
+}
 
 class TrackReload : public testing::Test {
  protected:
@@ -304,6 +317,37 @@ TEST_F(TrackReload, WhatIsMissingIsSaid) {
     return split_reason(track::load(world->options).status()).code == "HF8101" ? 0 : 2;
   });
   EXPECT_EQ(user.wait(), 0);
+}
+
+// What a container's root often is: it is the rights that are missing, not a newer kernel.
+TEST_F(TrackReload, RootWithoutCapabilitiesIsToldThatRightsAreMissing) {
+  const auto code_without = [&](uint32_t low, uint32_t high) {
+    Forked root([&] {
+      keep_capabilities(low, high);
+      const Status loaded = track::load(world->options).status();
+      return std::stoi(std::string(split_reason(loaded).code.substr(2))) - 8000;
+    });
+    return root.wait();
+  };
+
+  EXPECT_EQ(code_without(0, 0), 101) << "HF8101";
+  EXPECT_EQ(code_without(0, 1U << (CAP_BPF - 32)), 101) << "one of three is not enough";
+}
+
+TEST_F(TrackReload, ACgroupThatIsMadeIsToldOf) {
+  track::LoadOptions options = world->options;
+  options.cgroup += "/typo";
+  options.directory += "/other";
+  options.make_cgroup = true;
+  EXPECT_TRUE(track::check_machine(options).ok()) << track::check_machine(options);
+
+  const auto loaded = track::load(options);
+
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_TRUE(loaded->cgroup_made);
+  EXPECT_FALSE(track::load(options)->cgroup_made);
+  ASSERT_TRUE(track::unload(options.directory).ok());
+  EXPECT_EQ(::rmdir(options.cgroup.c_str()), 0);
 }
 
 TEST_F(TrackReload, PinsOfAnotherLayoutAreRefused) {

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <array>
+
 #include "base/check.h"
 #include "resource/codec.h"
 #include "support/eventually.h"
+#include "track/pins_claim.h"
 #include "track/track_service.h"
 #include "track_world.h"
 
@@ -19,6 +23,7 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kVip = "10.96.0.1";
 
@@ -31,24 +36,29 @@ class TrackServiceTest : public testing::Test {
     world_ = std::make_unique<TrackWorld>();
     near_ = listen_on("127.0.0.1");
     far_ = listen_on("127.0.0.1");
-    service_ = std::make_unique<track::TrackService>(
-        track::TrackService::Parts{
-            .loop = loop_.get_executor(), .clock = clock_, .registry = registry_},
-        track::TrackOptions{.directory = world_->options.directory,
-                            .times = {.read_every = 50ms, .audit_every = 100ms},
-                            .settings = world_->options.settings,
-                            .reports = {.holder = "agent/edge-1", .zone = "a"}});
-    service_->set_holders(5);
-    service_->set_zones(zones());
-    service_->set_services({web("zone_capacity: {a: 10}, when_full: reject")});
+    service_ = make_agent(registry_);
   }
 
   void TearDown() override {
     if (!service_) return;
-    stop();
+    stop(*service_);
     service_.reset();
     clients_.clear();
     world_.reset();
+  }
+
+  std::unique_ptr<track::TrackService> make_agent(metrics::Registry& registry) {
+    auto made = std::make_unique<track::TrackService>(
+        track::TrackService::Parts{
+            .loop = loop_.get_executor(), .clock = clock_, .registry = registry},
+        track::TrackOptions{.directory = world_->options.directory,
+                            .times = {.read_every = 50ms, .audit_every = 100ms},
+                            .settings = world_->options.settings,
+                            .reports = {.holder = "agent/edge-1", .zone = "a"}});
+    made->set_holders(5);
+    made->set_zones(zones());
+    made->set_services({web("zone_capacity: {a: 10}, when_full: reject")});
+    return made;
   }
 
   static track::Zones zones() {
@@ -83,9 +93,9 @@ class TrackServiceTest : public testing::Test {
     ASSERT_TRUE(comes([&] { return service_->status().ok() && service_->service_count() == 1; }))
         << service_->status();
   }
-  void stop() {
+  void stop(track::TrackService& service) {
     bool stopped = false;
-    asio::co_spawn(loop_, service_->stop(), [&](const std::exception_ptr&) { stopped = true; });
+    asio::co_spawn(loop_, service.stop(), [&](const std::exception_ptr&) { stopped = true; });
     while (!stopped) {
       loop_.restart();
       loop_.run_for(20ms);
@@ -185,17 +195,10 @@ TEST_F(TrackServiceTest, ADealtShareOutlivesTheAgent) {
     const auto plans = world_->pins->read()->plans;
     return !plans.empty() && plans.begin()->second.zones[0].static_limit == 4;
   }));
-  stop();
+  stop(*service_);
+  service_.reset();
 
-  service_ = std::make_unique<track::TrackService>(
-      track::TrackService::Parts{
-          .loop = loop_.get_executor(), .clock = clock_, .registry = registry_},
-      track::TrackOptions{.directory = world_->options.directory,
-                          .times = {.read_every = 50ms, .audit_every = 100ms},
-                          .settings = world_->options.settings});
-  service_->set_holders(5);
-  service_->set_zones(zones());
-  service_->set_services({web("zone_capacity: {a: 10}, when_full: reject")});
+  service_ = make_agent(registry_);
   start();
   open(8);
 
@@ -241,6 +244,50 @@ TEST_F(TrackServiceTest, ADetachedProgramIsToldOf) {
   EXPECT_EQ(service_->service_count(), 1U) << "what still works goes on";
   ASSERT_TRUE(world_->load_again().ok());
   EXPECT_TRUE(comes([&] { return service_->status().ok(); })) << service_->status();
+}
+
+TEST_F(TrackServiceTest, ASecondAgentOnTheSamePinsSaysSoAndCountsNothing) {
+  start();
+  metrics::Registry registry{metrics::Options{}};
+  const auto second = make_agent(registry);
+  second->start();
+
+  ASSERT_TRUE(comes([&] { return second->status().ToString().contains("HF8114"); }))
+      << second->status();
+  open(2);
+  ASSERT_TRUE(comes([&] { return active("a") == 2; })) << active("a");
+  EXPECT_TRUE(service_->status().ok()) << "the first goes on: " << service_->status();
+  EXPECT_EQ(second->service_count(), 0U);
+  EXPECT_THAT(registry.expose(), Not(HasSubstr("holdfast_opened_connections_total{")));
+
+  // It takes over when the first is gone.
+  stop(*service_);
+  service_.reset();
+  EXPECT_TRUE(comes([&] { return second->status().ok() && second->service_count() == 1; }))
+      << second->status();
+  stop(*second);
+}
+
+TEST_F(TrackServiceTest, AKilledAgentLeavesItsPinsToTheNextAtOnce) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  const std::string& pins = world_->options.directory;
+  Forked first([&] {
+    track::PinsClaim claim;
+    if (!claim.take(pins).ok()) return 1;
+    if (::write(ready[1], "+", 1) != 1) return 1;
+    for (;;) ::pause();
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  track::PinsClaim next;
+  EXPECT_THAT(next.take(pins).ToString(), HasSubstr("HF8114: another agent uses the pins in "));
+
+  first.kill();
+
+  EXPECT_TRUE(next.take(pins).ok());
+  EXPECT_TRUE(next.take(pins).ok()) << "what is had is kept";
+  for (const int end : ready) ::close(end);
 }
 
 }  // namespace
