@@ -51,6 +51,8 @@ Quarantine make_quarantine(QuarantineHeader header, const std::vector<store::Ent
 std::string to_text(const Quarantine& quarantine, const QuarantineLimits& limits = {});
 // kDataLoss HF4116 with the line that is not what to_text() writes.
 Result<Quarantine> parse_quarantine(std::string_view text, const QuarantineLimits& limits = {});
+// Of its first line alone, without the end of line.
+Result<QuarantineHeader> parse_quarantine_header(std::string_view line);
 
 // What only who knows the kinds can say of a value.
 struct RevocationRules {
