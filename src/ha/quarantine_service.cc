@@ -87,8 +87,6 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
   // What the first tenure found there was before the pair.
   const std::vector<store::Entry> entries = co_await entries_after(
       replica, std::max({found.fork, mine.floor, mine.tenures.front().first}));
-  const bool forgotten = entries.empty() || entries.front().head.revision <= found.fork;
-  const store::Epoch first = forgotten ? mine.head.epoch : entries.front().head.epoch;
   const Quarantine kept = make_quarantine(
       {.node = options.node,
        .store_id = mine.store_id,
@@ -96,7 +94,8 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
        .fork = found.fork,
        .head = mine.head,
        .winner = winner.tenures.empty() ? winner.head.epoch : winner.tenures.back().epoch,
-       .acknowledged = first <= options.acknowledged_through},
+       .acknowledged = options.unfit ||
+                       may_be_acknowledged(mine, winner, found.fork, options.acknowledged_through)},
       entries);
   // Of a few changes that nobody was told of, and that are all in the file, no more is kept: a half
   // that crashes again and again would fill its disk.

@@ -249,6 +249,8 @@ TEST(PairOperations, AnEmptyHalfIsNotPromotedAndWhatItWouldReplaceIsKeptWhole) {
   for (const char* file : {"store.db", "store.db-wal", "store.db-shm"}) {
     std::filesystem::remove(pair.backup().data_dir() + "/" + file);
   }
+  // As on a half that joined again, and was not alone since.
+  std::filesystem::remove(pair.primary().data_dir() + "/alone");
   pair.start_backup();
   ProgramOutcome refused;
   const auto is_refused = [&] {
@@ -271,6 +273,9 @@ TEST(PairOperations, AnEmptyHalfIsNotPromotedAndWhatItWouldReplaceIsKeptWhole) {
     return false;
   };
   EXPECT_TRUE(eventually(is_kept, 20s)) << pair.describe();
+  const auto list = [&] { return pair.primary().cli({"ha", "divergence"}).output; };
+  EXPECT_TRUE(eventually([&] { return list().contains("may have been acknowledged"); }, 20s))
+      << list();
 }
 
 TEST(PairOperations, AnAgentKeepsTheRecordBesideItsWork) {
