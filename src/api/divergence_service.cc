@@ -98,6 +98,7 @@ v1::DivergenceFile DivergenceService::describe(const std::string& name,
   file.set_entries(header.entries);
   const std::string whole = ha::find_whole_store(parts_.folder, header.head);
   if (!whole.empty()) file.set_whole_store(parts_.folder + "/" + whole);
+  if (whole.empty() && header.left_out > 0) file.set_reason(file.reason() + ", which is gone");
   file.set_changes(changes_of(quarantine).size());
   const bool done = ha::is_gone_through(parts_.folder, name);
   file.set_reapplied(done ? lost_of(quarantine).taken_away.size() : 0);
@@ -204,17 +205,20 @@ asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::replay
 asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::resolve(
     Caller caller, v1::ResolveDivergenceRequest request) {
   v1::ResolveDivergenceResponse response;
+  uint64_t left_out = 0;
   if (request.way() == v1::ResolveDivergenceRequest::WAY_REPLAY) {
     CO_TRY(ha::Quarantine quarantine, load(request.file()));
+    left_out = quarantine.header.left_out;
     CO_TRY(response, co_await replay(std::move(quarantine), request.overwrite()));
     parts_.audit.change(record_of(caller, "replay-divergence", request.file()));
   } else if (request.way() != v1::ResolveDivergenceRequest::WAY_DISCARD) {
     CO_TRY_OK(load(request.file()).status());
     co_return absl::InvalidArgumentError("way: discard or replay");
   }
-  response.set_kept(response.skipped() > 0);
+  // What is in the whole store alone is not written by a replay: it stays listed until somebody
+  // gives it up.
+  response.set_kept(response.skipped() > 0 || left_out > 0);
   if (response.kept()) co_return response;
-  // A replay leaves it: there may be more in it than the file had.
   const bool discards = request.way() == v1::ResolveDivergenceRequest::WAY_DISCARD;
   if (const auto known = load(request.file()); discards && known.ok()) {
     ha::discard_whole_store(parts_.folder, known->header.head);

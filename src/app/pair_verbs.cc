@@ -56,15 +56,15 @@ void add_divergence(CLI::App& ha, CommandLine& line) {
       "  holdfast ha divergence replay FILE\n  holdfast ha divergence discard FILE\n"
       "Both halves are asked, each for what is on its own disk; by a socket only the one it is "
       "of.\n"
-      "Only after a forced promotion, or in mode best-effort. The half that lost keeps what it "
-      "had\n"
+      "After a forced promotion, in mode best-effort, and, of the last writes that were never\n"
+      "acknowledged, after a crash of the active half. The half that lost keeps what it had\n"
       "written in a file; deletes and revocations among it were done again by themselves, grants\n"
       "and all else wait for you.");
   add_output(*divergence, line.divergence.output);
   add_file_verb(*divergence, line, "show", "each change, beside what there is now",
                 cli::show_divergence);
-  add_file_verb(*divergence, line, "discard", "give it up: the file is deleted",
-                cli::discard_divergence);
+  add_file_verb(*divergence, line, "discard",
+                "give it up: the file and its whole store are deleted", cli::discard_divergence);
   add_file_verb(*divergence, line, "replay",
                 "write its changes again, except where somebody wrote since",
                 cli::replay_divergence);

@@ -79,6 +79,17 @@ std::string render_divergences(const v1::ListDivergencesResponse& list, const Pa
   return text;
 }
 
+std::string render_what_is_left(const v1::DivergenceFile& file) {
+  const std::string where =
+      file.whole_store().empty()
+          ? std::string("is not kept any more")
+          : fmt::format("is {} on {}", printable(file.whole_store()), printable(file.half()));
+  return fmt::format(
+      "the file is kept, since it never had all of it: {}\nthe whole store, as it was, {}\n"
+      "`holdfast ha divergence discard {}` gives both up\n",
+      printable(file.reason()), where, printable(file.file()));
+}
+
 std::string render_divergence(const v1::Divergence& divergence, const PairText& how) {
   if (how.output == Output::Json) return Document("divergence", divergence).json();
   if (how.output == Output::Yaml) return Document("divergence", divergence).yaml();

@@ -47,6 +47,16 @@ auto ask_who_has_it(const Session& session, Ask ask) {
   return answer;
 }
 
+// A replay kept the file although nothing was in conflict: it never had all of it.
+void print_what_is_left(const Session& session, const std::string& name) {
+  v1::GetDivergenceRequest request;
+  request.set_file(name);
+  request.set_limit(1);
+  const auto kept = ask_who_has_it(
+      session, [&](Client& client) { return client.pair(&PairCalls::GetDivergence, request); });
+  if (kept.ok()) print_out(render_what_is_left(kept->file()));
+}
+
 Exit resolve(const Session& session, v1::ResolveDivergenceRequest::Way way,
              const DivergenceOptions& options, std::string_view done) {
   v1::ResolveDivergenceRequest request;
@@ -59,7 +69,12 @@ Exit resolve(const Session& session, v1::ResolveDivergenceRequest::Way way,
   print_out(fmt::format("{} {}: {} written, {} in conflict\n", printable(options.file), done,
                         answer->written(), answer->skipped()));
   if (!answer->kept()) return Exit::Ok;
-  print_out("the file is kept; --overwrite replaces what was written since, discard gives it up\n");
+  if (answer->skipped() > 0) {
+    print_out(
+        "the file is kept; --overwrite replaces what was written since, discard gives it up\n");
+  } else {
+    print_what_is_left(session, options.file);
+  }
   return Exit::Warned;
 }
 

@@ -49,6 +49,8 @@ bool is_well(const v1::PairStatus& pair);
 // What a forced promotion may lose, as far as this half knows.
 std::string promotion_risk(const v1::PairStatus& pair);
 std::string render_divergences(const v1::ListDivergencesResponse& list, const PairText& how);
+// After a replay: what its file never had, and where that is.
+std::string render_what_is_left(const v1::DivergenceFile& file);
 std::string render_divergence(const v1::Divergence& divergence, const PairText& how);
 
 }  // namespace holdfast::cli

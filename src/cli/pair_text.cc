@@ -224,7 +224,8 @@ Document document_of(const v1::PairStatus& pair) {
 }  // namespace
 
 bool is_well(const v1::PairStatus& pair) {
-  return !pair.paired() || (active_of(pair) != nullptr && pair.problems().empty());
+  return !pair.paired() ||
+         (active_of(pair) != nullptr && pair.problems().empty() && pair.quarantined() == 0);
 }
 
 std::string render_pair(const v1::PairStatus& pair, const PairText& how) {
@@ -255,6 +256,9 @@ std::string pair_line(const v1::PairStatus& pair) {
   if (!pair.not_serving().empty()) text += ", and does NOT serve";
   if (!pair.problems().empty()) {
     text += fmt::format(", {} of trouble: holdfast ha status", pair.problems_size());
+  }
+  if (pair.quarantined() > 0) {
+    text += fmt::format(", {} waiting for a decision: holdfast ha divergence", pair.quarantined());
   }
   return text + "\n";
 }

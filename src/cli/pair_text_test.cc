@@ -84,6 +84,14 @@ TEST(PairText, TroubleIsShownWithItsCodesAndIsNotWell) {
   EXPECT_FALSE(is_well(pair));
 }
 
+TEST(PairText, ADivergenceThatWaitsIsNotWell) {
+  v1::PairStatus pair = after_failover();
+  pair.set_quarantined(1);
+  EXPECT_FALSE(is_well(pair));
+  EXPECT_THAT(render_pair(pair, {.now = kNow}), HasSubstr("divergence  1 waiting"));
+  EXPECT_THAT(pair_line(pair), HasSubstr(", 1 waiting for a decision: holdfast ha divergence"));
+}
+
 TEST(PairText, WhatASilentHalfSaidOfItselfIsNotBelieved) {
   v1::PairStatus pair = after_failover();
   pair.mutable_self()->set_state(v1::PAIR_STATE_PASSIVE);
@@ -223,6 +231,17 @@ TEST(DivergenceText, EachFileIsARow) {
             "FILE          AGE     HALF    FORK   HEAD   CHANGES   REAPPLIED   REASON\n"
             "epoch-5.txt   1m00s   ctl-a   800    803    3         1           forced promotion\n");
   EXPECT_EQ(render_divergences(list, {.output = Output::Name}), "epoch-5.txt\n");
+}
+
+TEST(DivergenceText, WhatAReplayLeavesIsNamed) {
+  v1::DivergenceFile left = file();
+  left.set_reason("3 changes of ctl-a; 146 more are only in the whole store");
+  left.set_whole_store("/data/divergence/x.sqlite");
+  EXPECT_THAT(render_what_is_left(left), AllOf(HasSubstr("146 more are only in the whole store"),
+                                               HasSubstr("/data/divergence/x.sqlite on ctl-a"),
+                                               HasSubstr("divergence discard epoch-5.txt")));
+  left.clear_whole_store();
+  EXPECT_THAT(render_what_is_left(left), HasSubstr("is not kept any more"));
 }
 
 TEST(DivergenceText, AChangeIsShownBesideWhatThereIsNow) {

@@ -65,8 +65,10 @@ constexpr ReasonInfo kReasons[] = {
      "bring the witness back: the active half tells it by itself"},
     {"HF4119", "a store that lost cannot be set aside",
      "The other half's history takes the place of this one's, which is kept whole in the folder "
-     "`divergence` first. That failed, so nothing was taken or changed.",
-     "make room on the disk of this half, as much as its store.db has; it goes on by itself"},
+     "`divergence` first. That failed, or too many wait there for a decision, so nothing was taken "
+     "or changed.",
+     "make room on the disk of this half, as much as its store.db has, or discard a divergence; it "
+     "goes on by itself"},
     {"HF4120", "a beat that makes no sense", "The other half sent what no half would.",
      "see that both run Holdfast, in versions next to each other"},
     {"HF4121", "two halves with one name", "Both controllers have the same name.",

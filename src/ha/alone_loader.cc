@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <limits>
 
 #include "base/private_file.h"
 
@@ -11,13 +10,11 @@ namespace holdfast::ha {
 
 Epoch load_alone(const std::string& path) {
   const Result<std::string> text = read_small_file(path);
-  if (absl::IsNotFound(text.status())) return 0;
   Epoch epoch = 0;
-  constexpr Epoch kUnknown = std::numeric_limits<Epoch>::max();
-  if (!text.ok() || !text->ends_with('\n')) return kUnknown;
+  if (!text.ok() || !text->ends_with('\n')) return kAloneUnknown;
   const char* end = text->data() + text->size() - 1;
   const auto [rest, error] = std::from_chars(text->data(), end, epoch);
-  return error == std::errc() && rest == end ? epoch : kUnknown;
+  return error == std::errc() && rest == end ? epoch : kAloneUnknown;
 }
 
 Status save_alone(const std::string& path, Epoch epoch) {

@@ -4,16 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <limits>
 
 #include "support/temp_dir.h"
 
 namespace holdfast::ha {
 namespace {
 
-TEST(AloneFile, IsZeroWhereThereIsNone) {
+TEST(AloneFile, ThatIsMissingMeansThatEverythingMayHaveBeenAcknowledged) {
   const test::TempDir folder;
-  EXPECT_EQ(load_alone(folder.file("alone")), 0U);
+  EXPECT_EQ(load_alone(folder.file("alone")), kAloneUnknown);
 }
 
 TEST(AloneFile, ComesOutAsItWentIn) {
@@ -28,7 +27,7 @@ TEST(AloneFile, ThatIsDamagedMeansThatEverythingMayHaveBeenAcknowledged) {
   const test::TempDir folder;
   for (const char* text : {"", "31", "x\n", "31 x\n", "-1\n"}) {
     std::ofstream(folder.file("alone"), std::ios::trunc) << text;
-    EXPECT_EQ(load_alone(folder.file("alone")), std::numeric_limits<Epoch>::max()) << text;
+    EXPECT_EQ(load_alone(folder.file("alone")), kAloneUnknown) << text;
   }
 }
 

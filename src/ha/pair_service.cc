@@ -6,7 +6,6 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <variant>
 
@@ -46,7 +45,7 @@ PairService::PairService(const asio::any_io_executor& loop, const Clock& clock,
       link_(loop, clock, options_.peer, link_handlers()),
       shipping_(loop, replica, options_.shipping, shipping_handlers()),
       intake_(loop, replica, intake_handlers()),
-      alone_through_(options_.alone_file.empty() ? 0 : load_alone(options_.alone_file)),
+      alone_through_(options_.alone_file.empty() ? kAloneUnknown : load_alone(options_.alone_file)),
       seen_state_(half_.protocol().state()),
       alarm_(loop),
       started_(clock.wall_now()),
@@ -233,20 +232,22 @@ asio::awaitable<void> PairService::ask_witness(AskWitness ask) {
                   : half_.on_witness_silent(ask.id, clock_.now()));
 }
 
-// Clients are told of what is written alone, and this is known after a restart too.
+// Clients are told of what is written alone, and this is known after a restart too. Where it was
+// not known, it is from this tenure on.
 Status PairService::note_alone(Epoch epoch) {
-  if (!half_.protocol().begins_alone() || options_.alone_file.empty()) return absl::OkStatus();
-  if (options_.half.pair.mode == Mode::BestEffort || epoch <= alone_through_) {
-    return absl::OkStatus();
-  }
-  TRY_OK(save_alone(options_.alone_file, epoch));
-  alone_through_ = epoch;
+  if (options_.alone_file.empty()) return absl::OkStatus();
+  const bool alone = half_.protocol().begins_alone();
+  const bool news = alone_through_ == kAloneUnknown || (alone && epoch > alone_through_);
+  if (!news) return absl::OkStatus();
+  const Epoch through = alone ? epoch : epoch - 1;
+  TRY_OK(save_alone(options_.alone_file, through));
+  alone_through_ = through;
   return absl::OkStatus();
 }
 
 Epoch PairService::acknowledged_epoch() const {
   const bool always = options_.half.pair.mode == Mode::BestEffort;
-  return always ? std::numeric_limits<Epoch>::max() : alone_through_;
+  return always ? kAloneUnknown : alone_through_;
 }
 
 asio::awaitable<void> PairService::begin_tenure(Epoch epoch) {

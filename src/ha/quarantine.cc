@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "ha/protocol.h"
 
 namespace holdfast::ha {
 namespace {
@@ -31,7 +32,25 @@ size_t changes_in(const Quarantine& quarantine) {
   return count;
 }
 
+// By its epochs: who takes over by the rules takes one of the next. Its first tenures may be
+// forgotten; then an epoch that high says that there was one, once.
+bool is_forced(const store::ReplicaFacts& winner, store::Revision fork) {
+  store::Epoch before = 0;
+  for (const store::Tenure& tenure : winner.tenures) {
+    const bool common = fork > 0 && tenure.first <= fork;
+    if (!common && tenure.epoch >= before + Protocol::Config{}.forced_leap) return true;
+    before = tenure.epoch;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool may_be_acknowledged(const store::ReplicaFacts& mine, const store::ReplicaFacts& winner,
+                         store::Revision fork, store::Epoch alone_through) {
+  const bool last_tenure = store::epoch_of(mine.tenures, fork + 1) == mine.head.epoch;
+  return !last_tenure || mine.head.epoch <= alone_through || is_forced(winner, fork);
+}
 
 Quarantine make_quarantine(QuarantineHeader header, const std::vector<Entry>& entries) {
   Quarantine quarantine{.header = std::move(header)};
@@ -102,11 +121,11 @@ std::vector<std::string> to_lines(const Quarantine& quarantine, size_t max_lines
 
 std::string summary(const Quarantine& quarantine) {
   const QuarantineHeader& header = quarantine.header;
-  std::string text =
-      fmt::format("{} changes of {} after revision {}, {}, put aside {} for epoch {}",
-                  changes_in(quarantine), printable(header.node), header.fork,
-                  header.acknowledged ? "acknowledged to clients" : "never acknowledged",
-                  to_rfc3339(header.at), header.winner);
+  std::string text = fmt::format(
+      "{} changes of {} after revision {}, {}, put aside {} for epoch {}", changes_in(quarantine),
+      printable(header.node), header.fork,
+      header.acknowledged ? "may have been acknowledged to clients" : "never acknowledged",
+      to_rfc3339(header.at), header.winner);
   if (header.left_out > 0)
     text += fmt::format("; {} more are only in the whole store", header.left_out);
   return text;

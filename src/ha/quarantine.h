@@ -28,7 +28,7 @@ struct QuarantineHeader {
   store::Revision fork = 0;   // the last revision that both histories have
   store::Head head{};         // where this one ended
   store::Epoch winner = 0;    // the epoch it gave way to
-  bool acknowledged = false;  // clients were told that these writes happened
+  bool acknowledged = false;  // clients may have been told that these writes happened
   uint64_t entries = 0;       // after the fork, in the file or not
   uint64_t left_out = 0;      // did not fit, or were forgotten before
   bool operator==(const QuarantineHeader&) const = default;
@@ -45,12 +45,19 @@ struct QuarantineLimits {
   size_t max_line_bytes = size_t{4} << 20;
 };
 
+// Whether clients may have been told of what `mine` has after the fork, or nobody knows. They were
+// not where all of it is of its last tenure, in which nothing was acknowledged before it was on
+// both disks (an epoch above `alone_through`), and nobody forced the winner past what it lacks.
+bool may_be_acknowledged(const store::ReplicaFacts& mine, const store::ReplicaFacts& winner,
+                         store::Revision fork, store::Epoch alone_through);
 // Those of `entries` that are after the fork: header.entries is how many.
 Quarantine make_quarantine(QuarantineHeader header, const std::vector<store::Entry>& entries);
 // Entries that do not fit are left out, the newest first, and counted.
 std::string to_text(const Quarantine& quarantine, const QuarantineLimits& limits = {});
 // kDataLoss HF4116 with the line that is not what to_text() writes.
 Result<Quarantine> parse_quarantine(std::string_view text, const QuarantineLimits& limits = {});
+// Of its first line alone, without the end of line.
+Result<QuarantineHeader> parse_quarantine_header(std::string_view line);
 
 // What only who knows the kinds can say of a value.
 struct RevocationRules {

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/private_file.h"
 #include "base/reason.h"
+#include "ha/whole_loader.h"
 
 namespace holdfast::ha {
 namespace {
@@ -16,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".jsonl";
 constexpr const char* kDone = ".done";  // after the name
+constexpr size_t kMaxHeaderBytes = size_t{16} << 10;
 
 Status none_of(const std::string& name) {
   return coded(absl::StatusCode::kNotFound, "HF4131",
@@ -37,10 +42,11 @@ std::string stamp(WallTime at) {
 void make_room(const std::string& folder) {
   std::vector<std::string> files = quarantine_files(folder);
   for (size_t i = 0; i < files.size() && files.size() - i >= kMaxQuarantineFiles; ++i) {
-    const Result<Quarantine> old = load_quarantine(folder, files[i]);
-    if (old.ok() && !old->header.acknowledged) {
-      static_cast<void>(discard_quarantine(folder, files[i]));
-    }
+    const Result<QuarantineHeader> old = load_quarantine_header(folder, files[i]);
+    if (!old.ok() || old->acknowledged || old->left_out > 0) continue;
+    log::warn("a divergence that was never acknowledged is removed: too many wait for a decision",
+              {{"file", files[i]}});
+    static_cast<void>(discard_quarantine(folder, files[i]));
   }
 }
 
@@ -73,6 +79,28 @@ Result<Quarantine> load_quarantine(const std::string& folder, const std::string&
   if (absl::IsNotFound(text.status())) return none_of(name);
   TRY_OK(text.status());
   return parse_quarantine(*text);
+}
+
+Result<QuarantineHeader> load_quarantine_header(const std::string& folder,
+                                                const std::string& name) {
+  if (!is_name(name)) return none_of(name);
+  std::ifstream file(folder + "/" + name, std::ios::binary);
+  if (!file) return none_of(name);
+  std::string start(kMaxHeaderBytes, '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<size_t>(file.gcount()));
+  return parse_quarantine_header(std::string_view(start).substr(0, start.find('\n')));
+}
+
+std::vector<std::string> needed_whole_stores(const std::string& folder) {
+  std::set<std::string> needed;
+  for (const std::string& name : quarantine_files(folder)) {
+    const Result<QuarantineHeader> header = load_quarantine_header(folder, name);
+    if (!header.ok()) return whole_stores(folder);
+    if (header->left_out > 0) needed.insert(find_whole_store(folder, header->head));
+  }
+  needed.erase("");
+  return {needed.begin(), needed.end()};
 }
 
 Status set_gone_through(const std::string& folder, const std::string& name) {

@@ -19,28 +19,57 @@ namespace {
 
 constexpr size_t kBatchBytes = size_t{1} << 20;
 
+Status not_set_aside(std::string_view why) {
+  return coded(absl::StatusCode::kResourceExhausted, "HF4119",
+               fmt::format("this half takes no copy before its own store is set aside, and that "
+                           "fails: {}",
+                           why));
+}
+
 // The file that a copy will overwrite, as it is now. The same history is kept once, however often
-// a copy is begun.
-asio::awaitable<Status> set_aside(store::Replica& replica, std::string folder, WallTime now) {
+// a copy is begun. `needed`: there is something in it that is nowhere else.
+asio::awaitable<Status> set_aside(store::Replica& replica, std::string folder, WallTime now,
+                                  bool needed) {
   const Head head = replica.facts().head;
   if (!find_whole_store(folder, head).empty()) co_return absl::OkStatus();
+  if (needed && needed_whole_stores(folder).size() >= kMaxNeededStores) {
+    co_return not_set_aside(
+        fmt::format("{} whole stores wait for a decision already, and none may go by itself: see "
+                    "`holdfast ha divergence`, and discard one",
+                    kMaxNeededStores));
+  }
   Status kept = make_private_folder(folder);
   remove_unfinished_stores(folder);
   const std::string name = whole_store_name(now, head);
   if (kept.ok()) kept = co_await replica.back_up(folder + "/" + name);
   if (absl::IsUnimplemented(kept)) co_return absl::OkStatus();
-  if (!kept.ok()) {
-    co_return coded(absl::StatusCode::kResourceExhausted, "HF4119",
-                    fmt::format("this half takes no copy before its own store is set aside, and "
-                                "that fails: {}",
-                                std::string(kept.message())));
-  }
+  if (!kept.ok()) co_return not_set_aside(std::string(kept.message()));
   log::warn("this half's history is not the pair's; its whole store was set aside",
             {{"file", name}, {"revision", head.revision}, {"epoch", head.epoch}});
-  for (const std::string& old : trim_whole_stores(folder)) {
-    log::warn("a store that was set aside before is removed: too many are kept", {{"file", old}});
-  }
   co_return absl::OkStatus();
+}
+
+asio::awaitable<std::vector<store::Entry>> entries_after(store::Replica& replica,
+                                                         store::Revision after) {
+  std::vector<store::Entry> entries;
+  size_t bytes = 0;
+  while (after < replica.facts().head.revision && bytes < QuarantineLimits{}.max_bytes) {
+    Result<std::vector<store::Entry>> more = co_await replica.entries(after, kBatchBytes);
+    if (!more.ok() || more->empty()) break;  // forgotten: the header says how many are missing
+    after = more->back().head.revision;
+    bytes += kBatchBytes;
+    entries.insert(entries.end(), std::make_move_iterator(more->begin()),
+                   std::make_move_iterator(more->end()));
+  }
+  co_return entries;
+}
+
+// Whether its file will lack something that was lost.
+bool is_incomplete(const Quarantine& quarantine) {
+  const std::string text = to_text(quarantine);
+  const Result<QuarantineHeader> header =
+      parse_quarantine_header(std::string_view(text).substr(0, text.find('\n')));
+  return !header.ok() || header->left_out > 0;
 }
 
 }  // namespace
@@ -55,21 +84,9 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
   if (options.unfit) found = {Relation::Diverged, 0};
   const bool lost = found.relation == Relation::Diverged || found.relation == Relation::Ahead;
   if (!lost || found.fork >= mine.head.revision) co_return absl::OkStatus();
-  CO_TRY_OK(co_await set_aside(replica, options.folder, now));
-  std::vector<store::Entry> entries;
-  size_t bytes = 0;
   // What the first tenure found there was before the pair.
-  store::Revision after = std::max({found.fork, mine.floor, mine.tenures.front().first});
-  while (after < mine.head.revision && bytes < QuarantineLimits{}.max_bytes) {
-    Result<std::vector<store::Entry>> more = co_await replica.entries(after, kBatchBytes);
-    if (!more.ok() || more->empty()) break;  // forgotten: the header says how many are missing
-    after = more->back().head.revision;
-    bytes += kBatchBytes;
-    entries.insert(entries.end(), std::make_move_iterator(more->begin()),
-                   std::make_move_iterator(more->end()));
-  }
-  const bool forgotten = entries.empty() || entries.front().head.revision <= found.fork;
-  const store::Epoch first = forgotten ? mine.head.epoch : entries.front().head.epoch;
+  const std::vector<store::Entry> entries = co_await entries_after(
+      replica, std::max({found.fork, mine.floor, mine.tenures.front().first}));
   const Quarantine kept = make_quarantine(
       {.node = options.node,
        .store_id = mine.store_id,
@@ -77,11 +94,26 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
        .fork = found.fork,
        .head = mine.head,
        .winner = winner.tenures.empty() ? winner.head.epoch : winner.tenures.back().epoch,
-       .acknowledged = first <= options.acknowledged_through},
+       .acknowledged = options.unfit ||
+                       may_be_acknowledged(mine, winner, found.fork, options.acknowledged_through)},
       entries);
+  // Of a few changes that nobody was told of, and that are all in the file, no more is kept: a half
+  // that crashes again and again would fill its disk.
+  const bool needed = is_incomplete(kept);
+  if (needed || kept.header.acknowledged) {
+    CO_TRY_OK(co_await set_aside(replica, options.folder, now, needed));
+  }
   CO_TRY(const std::string name, save_quarantine(options.folder, kept));
   log::warn("this half's history is not the pair's; its end was put aside",
             {{"file", name}, {"fork", found.fork}, {"head", mine.head.revision}});
+  // Only now is it known on disk which of them is needed.
+  for (const std::string& old :
+       trim_whole_stores(options.folder, needed_whole_stores(options.folder))) {
+    log::warn(
+        "a store that was set aside before is removed: all it lost is in its file, and too "
+        "many are kept",
+        {{"file", old}});
+  }
   co_return absl::OkStatus();
 }
 

@@ -22,7 +22,8 @@ struct QuarantineOptions {
   bool unfit = false;  // nothing is in common, whatever the epochs say
 };
 
-// First the whole store (whole_loader.h), then the end of its history in a file of its own.
+// First the whole store (whole_loader.h), then the end of its history in a file of its own. Without
+// the whole store if that file has all of it and clients were told of nothing in it.
 // Nothing to keep is OK, too. An error (HF4119): it could not be kept,
 // and nothing should replace it yet.
 asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts winner,

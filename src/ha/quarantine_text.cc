@@ -231,4 +231,12 @@ Result<Quarantine> parse_quarantine(std::string_view text, const QuarantineLimit
   return quarantine;
 }
 
+Result<QuarantineHeader> parse_quarantine_header(std::string_view line) {
+  QuarantineHeader header;
+  uint64_t lines = 0;
+  const std::optional<Fields> fields = read_object(line);
+  if (!fields || !read_header(*fields, header, lines)) return broken(1);
+  return header;
+}
+
 }  // namespace holdfast::ha

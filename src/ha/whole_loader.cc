@@ -53,8 +53,12 @@ std::string find_whole_store(const std::string& folder, const store::Head& head)
   return "";
 }
 
-std::vector<std::string> trim_whole_stores(const std::string& folder) {
+std::vector<std::string> trim_whole_stores(const std::string& folder,
+                                           const std::vector<std::string>& needed) {
   std::vector<std::string> names = whole_stores(folder);
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::find(needed, name) != needed.end();
+  });
   names.resize(names.size() - std::min(names.size(), kMaxWholeStores));
   std::error_code error;
   for (const std::string& name : names) fs::remove(folder + "/" + name, error);

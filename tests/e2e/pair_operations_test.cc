@@ -123,7 +123,9 @@ class Diverged : public testing::Test {
 
 TEST_F(Diverged, WhatOneHalfHadAloneIsKeptAndShown) {
   EXPECT_THAT(backup().cli({"ha", "status"}).output, HasSubstr("backup is active"));
-  EXPECT_THAT(primary().cli({"ha", "status"}).output, HasSubstr("1 waiting for a decision"));
+  const ProgramOutcome status = primary().cli({"ha", "status"});
+  EXPECT_THAT(status.output, HasSubstr("1 waiting for a decision"));
+  EXPECT_EQ(status.exit_code, 2);
   const ProgramOutcome list = primary().cli({"ha", "divergence"});
   EXPECT_THAT(list.output, AllOf(HasSubstr("primary"), HasSubstr(file()))) << list.error;
   EXPECT_THAT(backup().cli({"ha", "divergence"}).output, HasSubstr("no history"));
@@ -249,6 +251,8 @@ TEST(PairOperations, AnEmptyHalfIsNotPromotedAndWhatItWouldReplaceIsKeptWhole) {
   for (const char* file : {"store.db", "store.db-wal", "store.db-shm"}) {
     std::filesystem::remove(pair.backup().data_dir() + "/" + file);
   }
+  // As on a half that joined again, and was not alone since.
+  std::filesystem::remove(pair.primary().data_dir() + "/alone");
   pair.start_backup();
   ProgramOutcome refused;
   const auto is_refused = [&] {
@@ -271,6 +275,22 @@ TEST(PairOperations, AnEmptyHalfIsNotPromotedAndWhatItWouldReplaceIsKeptWhole) {
     return false;
   };
   EXPECT_TRUE(eventually(is_kept, 20s)) << pair.describe();
+  const auto list = [&] { return pair.primary().cli({"ha", "divergence"}).output; };
+  EXPECT_TRUE(eventually([&] { return list().contains("may have been acknowledged"); }, 20s))
+      << list();
+
+  // The first revision, from before the pair, is in no file of changes.
+  EXPECT_EQ(pair.primary().cli({"ha", "status"}).exit_code, 2);
+  const std::string names = pair.primary().cli({"ha", "divergence", "-o", "name"}).output;
+  const std::string name = names.substr(0, names.find('\n'));
+  const ProgramOutcome replayed = pair.primary().cli({"ha", "divergence", "replay", name});
+  EXPECT_EQ(replayed.exit_code, 2) << replayed.output << replayed.error;
+  EXPECT_THAT(replayed.output, AllOf(HasSubstr(" 0 in conflict"), HasSubstr(kept + "/"),
+                                     HasSubstr("only in the whole store")));
+  EXPECT_TRUE(shows(pair.backup(), "service", "web"));
+  EXPECT_THAT(list(), HasSubstr(name));
+  EXPECT_EQ(pair.primary().cli({"ha", "divergence", "discard", name}).exit_code, 0);
+  EXPECT_FALSE(is_kept()) << "it goes with its file";
 }
 
 TEST(PairOperations, AnAgentKeepsTheRecordBesideItsWork) {
