@@ -132,9 +132,7 @@ v1::PairStatus PairService::status() const {
     *made.mutable_took() = proto_duration(last->took);
     made.set_epoch(last->epoch);
   }
-  if (const Status read = half_.may_read(now); half_.is_active() && !read.ok()) {
-    out.set_not_serving(std::string(read.message()));
-  }
+  if (half_.is_active()) out.set_not_serving(std::string(half_.serves(now).message()));
   out.set_if_active_died(half_.if_active_died(now));
   const std::vector<Status> problems = half_.problems(now);
   for (const Status& problem : problems) out.add_problems(with_cause(problem));
