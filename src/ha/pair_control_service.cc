@@ -189,8 +189,8 @@ asio::awaitable<Status> PairService::may_promote() {
   }
   if (!witness_) co_return absl::OkStatus();
   const Result<WitnessAnswer> answer = co_await witness_->ask(std::nullopt);
-  if (!answer.ok()) co_return absl::OkStatus();  // it is lost too: the operator knows best
-  const Record& record = answer->current;
+  // If it is lost too, what was heard of it last is still true of this half: it lacks what it did.
+  const Record record = answer.ok() ? answer->current : half_.protocol().record();
   const Protocol& protocol = half_.protocol();
   // One that is older than what this half has followed says nothing about it.
   const bool counts = record.epoch != 0 && record.epoch >= protocol.promised();

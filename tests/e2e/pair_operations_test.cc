@@ -220,6 +220,18 @@ TEST(PairOperations, WhatAForcedPromotionTakesBackWasAcknowledgedAndIsShownSo) {
     return refused.error.contains("HF4125");
   };
   EXPECT_TRUE(eventually(is_refused, 20s)) << refused.output << refused.error << pair.describe();
+  // What it heard last of a witness that is lost too is still true.
+  const auto knows_record = [&] {
+    return LoopbackPair::status_of(pair.backup()).record().epoch() != 0;
+  };
+  ASSERT_TRUE(eventually(knows_record, 20s)) << pair.describe();
+  pair.witness().kill();
+  ASSERT_NE(pair.witness().wait(10s), -1);
+  refused = pair.backup().cli({"ha", "promote", "--force"});
+  EXPECT_THAT(refused.error, HasSubstr("HF4125")) << refused.output << pair.describe();
+  EXPECT_THAT(pair.backup().cli({"ha", "promote"}).error,
+              AllOf(HasSubstr("HF4130"), HasSubstr("in sync primary")));
+  pair.start_witness();
   const auto forced = [&] {
     return pair.backup().cli({"ha", "promote", "--force", "--lose-the-other-half"}).exit_code == 0;
   };
