@@ -99,17 +99,21 @@ std::string halves_table(const v1::PairStatus& pair, LastColumn last) {
                       rows, last);
 }
 
+std::string record_text(const v1::WitnessRecord& record) {
+  std::string members;
+  if (record.primary_in_sync()) members += "primary";
+  if (record.backup_in_sync()) members += members.empty() ? "backup" : " and backup";
+  return fmt::format("epoch {}, in sync {}", record.epoch(), members.empty() ? "nobody" : members);
+}
+
 std::string witness_text(const v1::PairStatus& pair) {
   if (pair.witness().empty()) return "";
-  std::string members;
-  if (pair.record().primary_in_sync()) members += "primary";
-  if (pair.record().backup_in_sync()) members += members.empty() ? "backup" : " and backup";
   if (pair.witness_never_heard()) {
     return fmt::format("witness     {}, not heard since this half started\n", safe(pair.witness()));
   }
-  return fmt::format("witness     {}, heard {} ago; its record: epoch {}, in sync {}\n",
-                     safe(pair.witness()), to_short_string(to_duration(pair.witness_silent())),
-                     pair.record().epoch(), members.empty() ? "nobody" : members);
+  return fmt::format("witness     {}, heard {} ago; its record: {}\n", safe(pair.witness()),
+                     to_short_string(to_duration(pair.witness_silent())),
+                     record_text(pair.record()));
 }
 
 std::string switch_text(const v1::PairStatus& pair, WallTime now) {
@@ -278,8 +282,12 @@ std::string promotion_risk(const v1::PairStatus& pair) {
         "other half has",
         pair.self().name());
   }
-  const std::string mine = fmt::format("{} has epoch {} and revision {}", pair.self().name(),
-                                       pair.self().head().epoch(), pair.self().head().revision());
+  std::string mine = fmt::format("{} has epoch {} and revision {}", pair.self().name(),
+                                 pair.self().head().epoch(), pair.self().head().revision());
+  if (pair.record().epoch() != 0) {
+    mine += fmt::format(" (the witness's record, as this half knows it: {})",
+                        record_text(pair.record()));
+  }
   if (pair.peer().connected()) {
     return fmt::format("{}, and {} has epoch {} and revision {}: promote the one with more", mine,
                        pair.peer().name(), pair.peer().head().epoch(),

@@ -178,7 +178,10 @@ TEST(PairText, ThePromotionsRiskDependsOnTheOtherHalf) {
   EXPECT_THAT(promotion_risk(pair), AllOf(HasSubstr("revision 812"), HasSubstr("at 815")));
 
   pair.mutable_peer()->set_state(v1::PAIR_STATE_UNSPECIFIED);
-  EXPECT_THAT(promotion_risk(pair), AllOf(HasSubstr("revision 812"), HasSubstr("not heard")));
+  EXPECT_THAT(promotion_risk(pair), AllOf(HasSubstr("revision 812"), HasSubstr("not heard"),
+                                          HasSubstr("epoch 6, in sync primary and backup")));
+  pair.clear_record();
+  EXPECT_THAT(promotion_risk(pair), Not(HasSubstr("record")));
 }
 
 TEST(PairText, WhereNobodyIsActiveTheHalfWithMoreIsToBePromoted) {

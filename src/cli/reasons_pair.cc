@@ -85,7 +85,8 @@ constexpr ReasonInfo kReasons[] = {
      "when it comes back, would be replaced by that.",
      "promote or start the other half; if that one is gone for good, add --lose-the-other-half"},
     {"HF4125", "a half that is not in sync is not promoted",
-     "The witness answers, and by its record clients were told of writes that this half lacks.",
+     "By the witness's record, or the last this half heard of it, clients were told of writes that "
+     "this half lacks.",
      "bring the other half back, it goes on by itself; if it is gone for good, add "
      "--lose-the-other-half"},
     {"HF4126", "a half's own disk takes no writes",

@@ -154,6 +154,8 @@ class Half {
   // sync).
   Status may_read(Time now) const;
   Status may_write(Time now) const;
+  // OK, or why an active half answers nobody, or no write. Requires: is_active().
+  Status serves(Time now) const;
   // Writes up to here are acknowledged. Requires: is_active().
   store::Revision acknowledged() const { return protocol_.acknowledged(); }
 
@@ -212,6 +214,7 @@ class Half {
   Duration patience() const;
   Time expiry() const;
   Status not_active(Time now) const;
+  Status peer_fits() const;
   Status mismatch() const;
   std::string if_peer_takes(Time now) const;
 

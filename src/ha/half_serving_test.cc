@@ -71,6 +71,30 @@ TEST_F(ServingPrimary, WhoIsAloneInTheRecordNeedsNoLease) {
   EXPECT_TRUE(half_->may_read(now_).ok());
 }
 
+// It beats, and is sent nothing: who waited for its disk would serve nobody as long as it runs.
+TEST_F(ServingPrimary, APeerThatIsConfiguredOtherwiseIsLeftBehind) {
+  const Beat fit = peers_;
+  for (const char* wrong : {"HF4106", "HF4113", "HF4112"}) {
+    peers_ = fit;
+    peers_.number = 1000;
+    lead();
+    peers_.process = wrong;
+    if (wrong == std::string("HF4106")) peers_.facts.member = me_;
+    if (wrong == std::string("HF4113")) peers_.mode = Mode::Sync;
+    if (wrong == std::string("HF4112")) peers_.schema_min = peers_.schema_max = 1000;
+    hear();
+    EXPECT_EQ(code(half_->serves(now_)), wrong) << "the witness was not asked yet";
+    EXPECT_THAT(std::string(half_->problems(now_).front().message()), HasSubstr("stop that half"));
+    exchange();
+    ASSERT_TRUE(asked_ && asked_->change) << wrong;
+    answer();
+    begin();
+    EXPECT_EQ(half_->protocol().required(), Members::of(me_)) << wrong;
+    EXPECT_EQ(witness_.in_sync, Members::of(me_)) << wrong;
+    EXPECT_TRUE(half_->serves(now_).ok()) << half_->serves(now_);
+  }
+}
+
 TEST_F(ServingPrimary, AfterALateTickTheLeaseIsOverForThreeBeats) {
   lead();
   const Beat before = send();

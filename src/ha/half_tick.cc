@@ -52,7 +52,9 @@ Time Half::next_deadline() const {
 
 void Half::tick_drop(Time now, HalfActions& out) {
   const bool silent = refused_ || peer_silence(now) >= options_.timing.drop;
-  if (!is_active() || !(silent || is_stalled(now)) || !may_ask(now)) return;
+  // One that is there and may not be sent anything is as good as gone: it never acknowledges.
+  const bool gone = silent || is_stalled(now) || !peer_fits().ok();
+  if (!is_active() || !gone || !may_ask(now)) return;
   const PeerFacts before = protocol_.facts();
   add(paced(protocol_.on_peer_lost(), before, now), out);
 }

@@ -54,11 +54,14 @@ bool Half::lacks_record() const {
          protocol_.outdated_record() == 0;
 }
 
+Status Half::peer_fits() const {
+  return peer_ ? may_sync(describe(), *peer_) : absl::OkStatus();
+}
+
 // Configured so that the two cannot be a pair. The schema is another matter: they may still decide
 // who serves.
 Status Half::mismatch() const {
-  if (!peer_) return absl::OkStatus();
-  const Status status = may_sync(describe(), *peer_);
+  const Status status = peer_fits();
   return split_reason(status).code == "HF4112" ? absl::OkStatus() : status;
 }
 
@@ -87,6 +90,15 @@ Status Half::may_read(Time now) const {
   return coded(StatusCode::kUnavailable, "HF4107",
                fmt::format("the {} has not confirmed for {} that this half is the active one",
                            other_name(options_.pair.me), to_short_string(options_.timing.lease)));
+}
+
+Status Half::serves(Time now) const {
+  if (const Status read = may_read(now); !read.ok()) return read;
+  const Status fits = peer_alive(now) ? peer_fits() : absl::OkStatus();
+  if (fits.ok() || protocol_.required() != Members::both()) return absl::OkStatus();
+  return {StatusCode::kUnavailable,
+          fmt::format("{}; writes wait for its disk: stop that half and correct its configuration",
+                      std::string(fits.message()))};
 }
 
 Status Half::may_write(Time now) const {
@@ -166,7 +178,8 @@ std::vector<Status> Half::problems(Time now) const {
                                          to_short_string(peer_silence(now))));
   } else if (peer_) {
     const Status sync = may_sync(describe(), *peer_);
-    if (!sync.ok()) problems.push_back(sync);
+    const bool waits = is_active() && may_read(now).ok() && !serves(now).ok();
+    if (!sync.ok()) problems.push_back(waits ? serves(now) : sync);
     if (sync.ok() && is_active() && !protocol_.peer_in_sync()) {
       add("HF4109", fmt::format("the {} is not in sync: it lacks {} revisions", peer, lag()));
     }

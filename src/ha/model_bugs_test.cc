@@ -52,10 +52,10 @@ INSTANTIATE_TEST_SUITE_P(
                     repeating(Bug::HistoryShortened), wiping(Bug::StoreIdReused),
                     crashing(Bug::RestartTrustsItIsAlone),
                     Options{.mode = Mode::BestEffort,
-                            .max_epoch = 5,
-                            .writes = 3,
+                            .max_epoch = 3,
+                            .writes = 4,
                             .crashes = 0,
-                            .in_flight = 2,
+                            .in_flight = 1,
                             .bug = Bug::AppendedUnchecked}),
     [](const testing::TestParamInfo<Options>& info) {
       return std::string(to_string(info.param.bug));

@@ -132,9 +132,7 @@ v1::PairStatus PairService::status() const {
     *made.mutable_took() = proto_duration(last->took);
     made.set_epoch(last->epoch);
   }
-  if (const Status read = half_.may_read(now); half_.is_active() && !read.ok()) {
-    out.set_not_serving(std::string(read.message()));
-  }
+  if (half_.is_active()) out.set_not_serving(std::string(half_.serves(now).message()));
   out.set_if_active_died(half_.if_active_died(now));
   const std::vector<Status> problems = half_.problems(now);
   for (const Status& problem : problems) out.add_problems(with_cause(problem));
@@ -191,8 +189,8 @@ asio::awaitable<Status> PairService::may_promote() {
   }
   if (!witness_) co_return absl::OkStatus();
   const Result<WitnessAnswer> answer = co_await witness_->ask(std::nullopt);
-  if (!answer.ok()) co_return absl::OkStatus();  // it is lost too: the operator knows best
-  const Record& record = answer->current;
+  // If it is lost too, what was heard of it last is still true of this half: it lacks what it did.
+  const Record record = answer.ok() ? answer->current : half_.protocol().record();
   const Protocol& protocol = half_.protocol();
   // One that is older than what this half has followed says nothing about it.
   const bool counts = record.epoch != 0 && record.epoch >= protocol.promised();

@@ -200,6 +200,18 @@ Actions Protocol::claim_beside(const PeerFacts& facts) {
   return claim();
 }
 
+// Without a witness nobody knows whether an empty disk replaces one that was lost. It might take an
+// epoch again that the lost one had, and nobody should take it for who has everything: what it
+// begins alone would win over the data of the other half.
+bool Protocol::may_have_lost() const {
+  if (with_witness() || !is_empty()) return false;
+  if (mode_ == Mode::Sync) return true;  // it could acknowledge nothing anyway
+  // Written before there was a pair, or begun by an operator and not written to yet.
+  const bool has_data = head_.revision > store::kFirstRevision;
+  const bool founded = me_ == Member::Primary && promised_ == next_epoch(0, me_);
+  return !has_data && !founded && !first_of_pair_;
+}
+
 Protocol::Verdict Protocol::on_client(bool alive) {
   Verdict verdict;
   if (misconfigured_ && state_ != State::Active) {
@@ -209,10 +221,7 @@ Protocol::Verdict Protocol::on_client(bool alive) {
   verdict.outcome =
       decide({.me = me_, .state = state_, .event = Event::ClientRequest, .peer_alive = alive});
   if (!alive) hands_over_ = 0;
-  // It could acknowledge nothing, might take an epoch again that its lost disk had, and nobody
-  // should take it for who has everything.
-  const bool lost = mode_ == Mode::Sync && is_empty();
-  if (verdict.outcome == Outcome::Claim && lost) verdict.outcome = Outcome::Redirect;
+  if (verdict.outcome == Outcome::Claim && may_have_lost()) verdict.outcome = Outcome::Redirect;
   if (verdict.outcome == Outcome::Claim) verdict.actions = claim();
   return verdict;
 }

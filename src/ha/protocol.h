@@ -72,7 +72,7 @@ class Protocol {
     Head head{};
     std::string store_id{};
     // An operator says that this disk is the pair's first. Without that word an empty disk does not
-    // begin alone while the witness is silent: it may be the replacement of a lost one.
+    // begin alone without a witness that answers: it may be the replacement of a lost one.
     bool first_of_pair = false;
   };
   Protocol(Config config, Durable durable);
@@ -181,6 +181,7 @@ class Protocol {
 
   bool with_witness() const { return mode_ == Mode::Witness; }
   bool is_outdated(const Record& record) const;
+  bool may_have_lost() const;
   Record record_for(Epoch epoch, Members in_sync) const;
   Actions ask(Wish wish, std::optional<RecordChange> change = std::nullopt);
   Actions change_record(Wish wish, Epoch epoch, Members in_sync);

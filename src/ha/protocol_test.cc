@@ -49,8 +49,8 @@ INSTANTIATE_TEST_SUITE_P(BestEffort, FromEveryStartOrder,
                                          StartOrder{Mode::BestEffort, "pPb=", kP},
                                          StartOrder{Mode::BestEffort, "pbP=", kP},
                                          StartOrder{Mode::BestEffort, "bpB=", kP},
-                                         StartOrder{Mode::BestEffort, "bBp=", kB},
-                                         StartOrder{Mode::BestEffort, "bB=p=P=", kB},
+                                         StartOrder{Mode::BestEffort, "bBp=", kP},
+                                         StartOrder{Mode::BestEffort, "bB=p=P=", kP},
                                          StartOrder{Mode::BestEffort, "pP=b=B=", kP}));
 INSTANTIATE_TEST_SUITE_P(Sync, FromEveryStartOrder,
                          testing::Values(StartOrder{Mode::Sync, "pb=", kP},
@@ -85,6 +85,7 @@ TEST(Protocol, ABackupThatTookOverStaysActiveWhenThePrimaryReturns) {
 
 TEST(Protocol, AClientIsNoVoteWhileThePeerIsAlive) {
   PairRig rig(Mode::BestEffort);
+  rig.disk(kB) = {.promised = 1, .head = {.epoch = 1, .revision = 2}, .store_id = "b"};
   rig.start(kB);
   EXPECT_EQ(rig.at(kB).on_client(true).outcome, Outcome::Redirect);
   EXPECT_EQ(rig.at(kB).state(), State::Backup);
@@ -96,6 +97,7 @@ TEST(Protocol, AClientIsNoVoteWhileThePeerIsAlive) {
 TEST(Protocol, AHalfIsActiveOnlyWhenItsTenureIsDurable) {
   PairRig rig(Mode::BestEffort);
   rig.tenures = false;
+  rig.disk(kP).first_of_pair = true;
   rig.start(kP);
   rig.vote(kP);
   EXPECT_TRUE(rig.at(kP).claiming());
@@ -109,6 +111,7 @@ TEST(Protocol, AHalfIsActiveOnlyWhenItsTenureIsDurable) {
 TEST(Protocol, ATenureThatTheDiskRefusedIsGivenUp) {
   PairRig rig(Mode::BestEffort);
   rig.tenures = false;
+  rig.disk(kP).first_of_pair = true;
   rig.start(kP);
   rig.vote(kP);
   rig.at(kP).abandon();
@@ -119,6 +122,7 @@ TEST(Protocol, ATenureThatTheDiskRefusedIsGivenUp) {
 TEST(Protocol, ATenureThatIsNotWantedAnyMoreIsStillPromised) {
   PairRig rig(Mode::BestEffort);
   rig.tenures = false;
+  rig.disk(kP).first_of_pair = true;
   rig.start(kP);
   rig.vote(kP);
   ASSERT_TRUE(rig.at(kP).on_replicate(2).ok());
@@ -134,6 +138,35 @@ TEST(Protocol, ASyncHalfOnAnEmptyDiskClaimsNothingBeforeItHeardItsPeer) {
   rig.start(kB);
   rig.beat(kB);
   EXPECT_EQ(rig.at(kP).state(), State::Active);
+}
+
+// Its disk was replaced, and the half with the data is off: what it began would win over that.
+TEST(Protocol, ABestEffortHalfOnAnEmptyDiskIsMadeActiveByNoClient) {
+  for (const Member empty : {kP, kB}) {
+    PairRig rig(Mode::BestEffort);
+    rig.disk(empty).promised = empty == kP ? 0 : 1;  // it may have followed, and got nothing yet
+    rig.start(empty);
+    EXPECT_EQ(rig.at(empty).on_client(false).outcome, Outcome::Redirect) << to_string(empty);
+    EXPECT_FALSE(rig.at(empty).claiming()) << to_string(empty);
+    rig.run(empty, rig.at(empty).force());
+    EXPECT_EQ(rig.at(empty).state(), State::Active) << "an operator insists";
+  }
+}
+
+TEST(Protocol, ABestEffortHalfThatHadDataBeforeThePairOrBeganItGoesOnAlone) {
+  PairRig single(Mode::BestEffort);
+  single.disk(kP).head.revision = 7;
+  single.start(kP);
+  single.vote(kP);
+  EXPECT_EQ(single.at(kP).state(), State::Active) << "a single controller became a half";
+
+  PairRig founded(Mode::BestEffort);
+  founded.start(kP);
+  founded.run(kP, founded.at(kP).found());
+  founded.crash(kP);
+  founded.start(kP);
+  founded.vote(kP);
+  EXPECT_EQ(founded.at(kP).state(), State::Active) << "it stopped before its first write";
 }
 
 TEST(Protocol, ASyncHalfWritesNothingBeforeThePeerAcknowledged) {
@@ -154,6 +187,7 @@ TEST(Protocol, ASyncHalfWritesNothingBeforeThePeerAcknowledged) {
 
 TEST(Protocol, ABestEffortHalfAcknowledgesAlone) {
   PairRig rig(Mode::BestEffort);
+  rig.disk(kP).first_of_pair = true;
   rig.start(kP);
   rig.vote(kP);
   EXPECT_TRUE(rig.at(kP).may_write());
@@ -178,6 +212,7 @@ TEST(Protocol, APrimaryOnAnEmptyDiskThatWroteNothingGivesWayToABackupWithData) {
   for (const Mode mode : {Mode::BestEffort, Mode::Sync}) {
     PairRig rig(mode);
     rig.disk(kB) = {.promised = 1, .head = {.epoch = 1, .revision = 9}, .store_id = "b"};
+    rig.disk(kP).first_of_pair = true;
     rig.start(kP);
     rig.run(kP, rig.at(kP).on_client(false).actions);
     ASSERT_EQ(rig.at(kP).state() == State::Active, mode == Mode::BestEffort);
@@ -226,7 +261,7 @@ TEST(Protocol, AHalfTakesNothingOfItsOwnEpochs) {
 
 TEST(Protocol, ADiskThatSawAHigherEpochKeepsToItAfterARestart) {
   PairRig rig(Mode::BestEffort);
-  rig.disk(kB).promised = 5;
+  rig.disk(kB) = {.promised = 5, .head = {.epoch = 5, .revision = 2}, .store_id = "b"};
   rig.start(kB);
   EXPECT_EQ(code_of(rig.at(kB).on_replicate(3)), "HF4103");
   rig.vote(kB);
@@ -248,6 +283,7 @@ TEST(Protocol, AnActiveHalfThatHearsAHigherPromiseRaisesItsEpoch) {
 
 TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
   PairRig rig(Mode::BestEffort);
+  rig.disk(kP).first_of_pair = rig.disk(kB).first_of_pair = true;
   rig.start(kP);
   rig.vote(kP);
   rig.start(kB);
@@ -262,6 +298,7 @@ TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
 
 TEST(Protocol, OfTwoActiveHalvesOneThatWroteNothingGivesWayToMoreHistory) {
   PairRig rig(Mode::BestEffort);
+  rig.disk(kP).first_of_pair = rig.disk(kB).first_of_pair = true;
   rig.start(kP);
   rig.vote(kP);
   rig.write(kP);
@@ -420,6 +457,7 @@ TEST(Protocol, TwoHalvesOfOneNameDoNothingUntilOneIsCorrected) {
 
 TEST(Protocol, AnActiveHalfGoesOnWhenAStrangerCallsItselfTheSame) {
   PairRig rig(Mode::BestEffort);
+  rig.disk(kP).first_of_pair = true;
   rig.start(kP);
   rig.vote(kP);
   rig.at(kP).on_peer(rig.at(kP).facts(), true);
