@@ -45,8 +45,8 @@ struct FailedCounts {
   bool operator==(const FailedCounts&) const = default;
 };
 
-// One pool as one holder has it. Totals count from the start of the holder, of a kernel from when its
-// programs were loaded; a fall means that it began anew.
+// One pool as one holder has it. Totals count from the start of the holder, of a kernel from when
+// its programs were loaded; a fall means that it began anew.
 struct PoolReport {
   PoolKey pool{};
   uint64_t active = 0;  // places taken now
