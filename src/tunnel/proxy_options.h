@@ -71,6 +71,8 @@ struct ProxyOptions {
   DrainOptions drain{};
   // Who finds every zone full and may wait: how long, and how many.
   Duration place_patience = std::chrono::seconds(5);
+  // Who may not wait, but finds a small lease taken: for the next grant.
+  Duration grant_patience = std::chrono::milliseconds(250);
   PlaceLineOptions place_line{};
   LinkOptions link{};
 };

@@ -41,7 +41,8 @@ std::string advertised(const std::string& host, const std::string& bound) {
 PlacesServiceOptions places_options(const ProxyOptions& options) {
   return {.places = {.holder = "proxy/" + options.name, .zone = options.zone, .boot = options.boot},
           .line = options.place_line,
-          .patience = options.place_patience};
+          .patience = options.place_patience,
+          .grant_patience = options.grant_patience};
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class ApiAbuse : public testing::Test {
     ASSERT_TRUE(watch.wait_for(1)) << watch.end().error_message();
     ASSERT_TRUE(other.upsert(service("other")).status.ok());
     ASSERT_TRUE(watch.wait_for(2)) << watch.end().error_message();
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s * kSanitizerCost);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s * kSanitizerCost);
   }
 
   ClusterProcess controller_{without_rate_limit()};

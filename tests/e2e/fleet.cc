@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 Arguments controller_arguments(const Arguments& settings) {
   Arguments arguments = {"--name", "ctl", "--http-listen", "", "--health-listen", ""};
   for (const char* pair :
-       {"presence.agent_ttl=2s", "presence.agent_max_ttl=2s", "presence.proxy_ttl=2s"}) {
+       {"presence.agent_ttl=4s", "presence.agent_max_ttl=4s", "presence.proxy_ttl=4s"}) {
     arguments.insert(arguments.end(), {"--set", pair});
   }
   for (const std::string& pair : settings) arguments.insert(arguments.end(), {"--set", pair});

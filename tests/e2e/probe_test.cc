@@ -147,9 +147,10 @@ TEST(ProbeHandlerTest, AProbeTakesAsLongAsTheRegistrySaysAndOneSecondIfItDoesNot
     return seconds_since(start);
   };
 
-  EXPECT_NEAR(timed("/hang"), 1, 0.5);
-  EXPECT_NEAR(timed("/hang/0"), 1, 0.5);
-  EXPECT_NEAR(timed("/hang/3"), 3, 0.5);
+  using testing::AllOf, testing::Ge, testing::Lt;
+  EXPECT_THAT(timed("/hang"), AllOf(Ge(0.9), Lt(2.9)));
+  EXPECT_THAT(timed("/hang/0"), AllOf(Ge(0.9), Lt(2.9)));
+  EXPECT_THAT(timed("/hang/3"), AllOf(Ge(2.9), Lt(10.0)));
   EXPECT_TRUE(eventually([&] { return app.hanging() == 0; }, 5s)) << "connections are closed";
 }
 
@@ -162,14 +163,14 @@ TEST(ProbeHandlerTest, ACallerThatGoesAwayCancelsItsProbe) {
     ASSERT_TRUE(eventually([&] { return app.hanging() == 1; }, 5s));
   }
 
-  EXPECT_TRUE(eventually([&] { return app.hanging() == 0; }, 2s));
+  EXPECT_TRUE(eventually([&] { return app.hanging() == 0; }, 10s));
   EXPECT_TRUE(eventually(
       [&] {
         return handler.metric(fmt::format(
                    R"(holdfast_probe_outcomes_total{{outcome="cancelled",probe="/{}/hang"}})",
                    app.port())) == 1;
       },
-      2s));
+      10s));
 }
 
 TEST(ProbeHandlerTest, AHookIsAnsweredWhateverTheApplicationSaysAndResetIfItSaysNothing) {
@@ -231,9 +232,9 @@ TEST(ProbeHandlerTest, StoppingWaitsASecondForProbesAndExitsWithZero) {
   const Time start = SystemClock().now();
   handler.process().terminate();
 
-  EXPECT_EQ(handler.process().wait(5s), 0);
+  EXPECT_EQ(handler.process().wait(15s), 0);
   EXPECT_GE(seconds_since(start), 0.9);
-  EXPECT_LT(seconds_since(start), 3) << "one, and what a busy machine takes";
+  EXPECT_LT(seconds_since(start), 10) << "one, and what a busy machine takes";
 }
 
 TEST(ProbeHandlerTest, AHangUpReadsTheFileAgainAndKeepsTheOldListIfItIsWrong) {

@@ -145,7 +145,7 @@ TEST_F(ProxyDrainTest, ASecondSignalCutsAtOnce) {
 
   proxy().terminate();
 
-  EXPECT_EQ(proxy().wait(5s), 0) << proxy_log();
+  EXPECT_EQ(proxy().wait(15s), 0) << proxy_log();
   EXPECT_TRUE(running->is_closed());
 }
 

@@ -17,6 +17,8 @@ namespace holdfast::test {
 namespace {
 
 constexpr int kTickMs = 2;
+// How long a client waits for its first byte.
+constexpr Duration kPatience = std::chrono::seconds(10);
 
 sockaddr_in on_loopback(uint16_t port) {
   sockaddr_in address{};
@@ -128,8 +130,9 @@ void SpillClients::begin(Time now) {
     return note('-');
   }
   watch(events_, socket);
-  open_[socket] = {.socket = socket, .begun = now};
-  ends_.emplace(now + hold_, socket);
+  const Time given_up = now + kPatience;
+  open_[socket] = {.socket = socket, .ends = given_up};
+  ends_.emplace(given_up, socket);
 }
 
 void SpillClients::read_first(int socket) {
@@ -140,6 +143,8 @@ void SpillClients::read_first(int socket) {
   if (got < 0 && errno == EAGAIN) return;
   if (got == 1) {
     found->second.served = true;
+    found->second.ends = clock_.now() + hold_;
+    ends_.emplace(found->second.ends, socket);
     return note(zone);
   }
   if (!found->second.served) note('-');
@@ -148,12 +153,12 @@ void SpillClients::read_first(int socket) {
 }
 
 void SpillClients::end_due(Time now) {
-  while (!ends_.empty() && ends_.front().first <= now) {
-    const auto [when, socket] = ends_.front();
-    ends_.pop();
+  while (!ends_.empty() && ends_.begin()->first <= now) {
+    const auto [when, socket] = *ends_.begin();
+    ends_.erase(ends_.begin());
     const auto found = open_.find(socket);
     // The number may be another's by now.
-    if (found == open_.end() || found->second.begun + hold_ != when) continue;
+    if (found == open_.end() || found->second.ends != when) continue;
     if (!found->second.served) note('-');
     close_watched(events_, socket);
     open_.erase(found);
@@ -170,8 +175,9 @@ void SpillClients::run() {
     if (rate <= 0) due = now;
     // After a pause of the machine it goes on at its rate, and does not catch up in a burst.
     due = std::max(due, now - std::chrono::milliseconds(50));
-    while (rate > 0 && due <= now) {
+    while (rate > 0 && due <= now && left_ > 0) {
       begin(now);
+      --left_;
       due += std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
     }
   }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <queue>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,8 +54,11 @@ class SpillClients {
   SpillClients(const SpillClients&) = delete;
   SpillClients& operator=(const SpillClients&) = delete;
 
-  // Connections a second from now on, evenly spaced.
-  void set_rate(double per_second) { rate_ = per_second; }
+  // Connections a second from now on, evenly spaced, at most so many.
+  void set_rate(double per_second, int64_t most = INT64_MAX) {
+    left_ = most;
+    rate_ = per_second;
+  }
 
   // What came since the last call: connections by the zone that served them; '-' are those that
   // were closed without a byte.
@@ -65,7 +67,7 @@ class SpillClients {
  private:
   struct Open {
     int socket = -1;
-    Time begun{};
+    Time ends{};  // when it is closed: held for its time since it was served, or given up
     bool served = false;
   };
   void run();
@@ -78,12 +80,13 @@ class SpillClients {
   const Duration hold_;
   SystemClock clock_;
   std::atomic<double> rate_ = 0;
+  std::atomic<int64_t> left_ = INT64_MAX;
   std::atomic<bool> ending_ = false;
   std::mutex mutex_;
   std::map<char, uint64_t> counts_;
   int events_ = -1;
   std::map<int, Open> open_;
-  std::queue<std::pair<Time, int>> ends_;
+  std::multimap<Time, int> ends_;
   std::thread thread_;
 };
 

@@ -132,6 +132,11 @@ void TrackFleet::add_app(const std::string& name) {
       ChildOptions{.arguments = {kPython, HF_SOURCE_DIR "/tests/e2e/track_app.py",
                                  std::to_string(app.port), name},
                    .output_file = cluster_.folder().file(name + ".app.log")});
+  const std::string url = fmt::format("http://127.0.0.1:{}/", app.port);
+  const auto listens = [&] {
+    return run_program({"curl", "-s", "-m", "2", "-o", "/dev/null", url}, 5s).exit_code == 0;
+  };
+  HF_CHECK(eventually(listens, 20s), "the application listens");
 }
 
 void TrackFleet::apply_web(const std::string& more,

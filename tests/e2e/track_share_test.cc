@@ -167,7 +167,7 @@ TEST_F(TrackShare, AKernelAndAProxyTogetherKeepToTheCapacityOfTheZone) {
   EXPECT_LT(app_->beyond() * 100, app_->accepted());
 
   fleet_->cluster().controller().kill();
-  let_pass(11s);  // leases run out, then what they held beyond the fixed shares
+  let_pass(14s);  // leases run out, then what they held beyond the fixed shares
   const uint64_t before = app_->accepted();
   const Step alone = run("both, the controller dead", {.proxy = kBusy, .kernel = kBusy});
 

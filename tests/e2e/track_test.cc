@@ -86,7 +86,7 @@ TEST_F(Track, TheControllerLeasesPlacesAndSeesThemTaken) {
       20s))
       << load();
 
-  const Holder clients(*fleet_, 18, 200ms);
+  const Holder clients(*fleet_, 18, 400ms);
 
   EXPECT_LE(clients.count("a"), 12U);
   EXPECT_GE(clients.count("a"), 9U) << "few spill before the zone is full";
@@ -109,7 +109,7 @@ TEST_F(Track, CapacityIsKeptAndSpillsWithNobodyToAsk) {
       << fleet_->metrics();
   let_pass(2s);
   fleet_->cluster().controller().kill();
-  let_pass(11s);
+  let_pass(14s);
 
   for (const bool again : {false, true}) {
     if (again) {

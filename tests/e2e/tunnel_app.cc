@@ -35,7 +35,7 @@ TunnelTestApp::TunnelTestApp() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof address;
-  const bool listens = ::bind(listener_, generic, size) == 0 && ::listen(listener_, 1024) == 0 &&
+  const bool listens = ::bind(listener_, generic, size) == 0 && ::listen(listener_, 4096) == 0 &&
                        ::getsockname(listener_, generic, &size) == 0;
   HF_CHECK(listens, "a port of loopback is free");
   port_ = ntohs(address.sin_port);

@@ -71,7 +71,7 @@ TEST_F(ExpiredPapers, OfAnAgentOpenNoTunnel) {
 
   EXPECT_FALSE(answer(dial, "late")) << "not a word";
   EXPECT_TRUE(grows("holdfast_tunnel_failed_handshakes_total", before));
-  EXPECT_TRUE(serves()) << log();
+  EXPECT_TRUE(eventually([this] { return serves(); }, 20s)) << log();
 }
 
 TEST_F(ExpiredPapers, OfAProxyMakeNoLink) {
@@ -87,7 +87,7 @@ TEST_F(ExpiredPapers, OfAProxyMakeNoLink) {
 
   EXPECT_FALSE(answer(dial, "px-late")) << "not a word";
   EXPECT_TRUE(grows("holdfast_tunnel_failed_handshakes_total", before));
-  EXPECT_TRUE(serves()) << log();
+  EXPECT_TRUE(eventually([this] { return serves(); }, 20s)) << log();
 }
 
 TEST_F(ExpiredPapers, OfAUserReachNothing) {
@@ -118,7 +118,7 @@ TEST_F(ExpiredPapers, OfAUserReachNothing) {
   EXPECT_EQ(refused.status, 407) << refused.head << refused.body;
   EXPECT_TRUE(refused.body.contains("HF5003")) << refused.body;
   EXPECT_EQ(connect(good).status, 200);
-  EXPECT_TRUE(serves()) << log();
+  EXPECT_TRUE(eventually([this] { return serves(); }, 20s)) << log();
 }
 
 }  // namespace

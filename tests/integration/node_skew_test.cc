@@ -145,7 +145,7 @@ TEST_F(NodeSkew, AControllerWhoseInitSaysNothingHasConfirmedEverything) {
   EXPECT_TRUE(is_cached("service"));
   EXPECT_TRUE(is_cached("user"));
   upsert(resource::make_resource(resource::Kind::Service, "web"));
-  EXPECT_TRUE(eventually([&] { return ask("GET /v1/service/web").status == 200; }, 1s));
+  EXPECT_TRUE(eventually([&] { return ask("GET /v1/service/web").status == 200; }, 10s));
   EXPECT_EQ(source("service/web"), "cache");
 }
 

@@ -108,11 +108,14 @@ TEST(TcpProber, Ipv6AndHosts) {
 TEST(TcpProber, ARefusedPortFailsAtOnce) {
   Probing probing;
   std::chrono::milliseconds took{};
-  const Outcome outcome = probing.timed(tcp_probe(free_ports(1)[0]), took);
+  Probe probe = tcp_probe(free_ports(1)[0]);
+  probe.timeout = 10s;
+
+  const Outcome outcome = probing.timed(probe, took);
 
   EXPECT_FALSE(outcome.healthy);
   EXPECT_THAT(outcome.reason, StartsWith("HF7001"));
-  EXPECT_LT(took, 500ms);
+  EXPECT_LT(took, 5s);
 }
 
 TEST(TcpProber, APortThatSwallowsEverythingFailsAfterTheTimeout) {
@@ -127,7 +130,7 @@ TEST(TcpProber, APortThatSwallowsEverythingFailsAfterTheTimeout) {
     EXPECT_FALSE(outcome.healthy);
     EXPECT_THAT(outcome.reason, StartsWith("HF7002"));
     EXPECT_GE(took, 950ms);
-    EXPECT_LT(took, 2500ms);
+    EXPECT_LT(took, 8s);
   }
 }
 
@@ -179,10 +182,10 @@ TEST(Prober, CancellingClosesTheConnectionAtOnce) {
 
   signal.emit(asio::cancellation_type::terminal);
 
-  ASSERT_TRUE(probing.driver().until([&] { return outcome.has_value(); }, 2s));
+  ASSERT_TRUE(probing.driver().until([&] { return outcome.has_value(); }, 10s));
   EXPECT_FALSE(outcome->healthy);
   EXPECT_THAT(outcome->reason, StartsWith("HF7007"));
-  EXPECT_TRUE(eventually([&] { return app.resets() == 1; }, 2s));
+  EXPECT_TRUE(eventually([&] { return app.resets() == 1; }, 10s));
   EXPECT_EQ(probing.stats().cancelled, 1);
   EXPECT_EQ(probing.stats().failed, 0);
   EXPECT_EQ(probing.stats().running, 0);
@@ -228,9 +231,12 @@ TEST(Prober, AThousandProbesLeaveNothingBehind) {
   ASSERT_TRUE(eventually([&] { return app.connections() == 1; }, 5s));
   const size_t before = open_files();
 
+  Probe http = http_probe(app.port());
+  Probe tcp = tcp_probe(app.port());
+  http.timeout = tcp.timeout = 20s;
   for (int i = 0; i < 500; ++i) {
-    ASSERT_TRUE(probing.run(http_probe(app.port())).healthy);
-    ASSERT_TRUE(probing.run(tcp_probe(app.port())).healthy);
+    ASSERT_TRUE(probing.run(http).healthy);
+    ASSERT_TRUE(probing.run(tcp).healthy);
   }
 
   EXPECT_TRUE(eventually([&] { return open_files() <= before; }, 5s));

@@ -26,8 +26,9 @@ class TunnelPlaces : public testing::Test {
  protected:
   Member& add_proxy(const std::string& name, const std::string& zone) {
     Member& proxy = fleet_.add_proxy(name, zone, [](ProxyOptions& options) {
-      options.open_timeout = milliseconds(300);
-      options.place_patience = milliseconds(500);
+      options.open_timeout = seconds(2);
+      options.place_patience = seconds(3);
+      options.grant_patience = seconds(2);
       options.place_line = {.most_per_service = 2, .most = 3};
     });
     return proxy;
@@ -80,9 +81,9 @@ class TunnelPlaces : public testing::Test {
     return fleet_.until([&] { return proxy.service->places().waiting() == count; });
   }
 
+  std::vector<std::unique_ptr<Pending>> pending_;  // a dial that still waits writes there
   TunnelFleet fleet_;
   std::vector<Dialled> clients_;
-  std::vector<std::unique_ptr<Pending>> pending_;
 
  private:
   static asio::awaitable<void> dial(Member& proxy, Pending& pending) {

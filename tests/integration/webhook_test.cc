@@ -297,7 +297,7 @@ TEST(WebhookTime, TheAnswerComesBeforeTheGrantedTimeIsOver) {
   Gate gate;
   RunningWebhook slow(gate.translate());
   WebhookClientConfig config = config_of(slow);
-  config.timeout_seconds = 1;
+  config.timeout_seconds = 5;
   FakeApiServer api(config);
 
   const auto begin = std::chrono::steady_clock::now();
@@ -307,8 +307,8 @@ TEST(WebhookTime, TheAnswerComesBeforeTheGrantedTimeIsOver) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->status, 504);
   EXPECT_THAT(answer->body, HasSubstr("HF7154"));
-  EXPECT_LT(took, seconds(1));
-  EXPECT_GT(took, milliseconds(800));
+  EXPECT_LT(took, seconds(5));
+  EXPECT_GT(took, seconds(4));
   EXPECT_EQ(slow.counted("holdfast_injector_refused_total", {{"reason", "late"}}), 1);
   EXPECT_EQ(slow.running(), 1U);  // what was begun still counts
   gate.open.set_value();

@@ -7,8 +7,8 @@
 
 namespace holdfast::test {
 
-// All different. Another process may take one before it is used, which is rare: the kernel hands
-// such ports out in turn.
+// All different. Another process may take one before it is used, which is rare: they are none of
+// those that the kernel gives to whoever asks for any.
 std::vector<uint16_t> free_ports(size_t count);
 
 }  // namespace holdfast::test

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/check.h"
+#include "support/eventually.h"
 
 namespace holdfast::test {
 namespace {
@@ -27,7 +29,8 @@ int connect_unix(const std::string& path) {
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
   const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto* general = reinterpret_cast<const sockaddr*>(&address);
-  HF_CHECK(::connect(made, general, sizeof(address)) == 0, "connecting to " + path);
+  const auto connects = [&] { return ::connect(made, general, sizeof(address)) == 0; };
+  HF_CHECK(eventually(connects, std::chrono::seconds(kPatienceSeconds)), "connecting to " + path);
   return made;
 }
 
@@ -46,7 +49,8 @@ int connect_tcp(const std::string& text, const std::string& source) {
     HF_CHECK(::bind(made, bound, sizeof(from)) == 0, "binding to " + source);
   }
   const auto* general = reinterpret_cast<const sockaddr*>(&address);
-  HF_CHECK(::connect(made, general, sizeof(address)) == 0, "connecting to " + text);
+  const auto connects = [&] { return ::connect(made, general, sizeof(address)) == 0; };
+  HF_CHECK(eventually(connects, std::chrono::seconds(kPatienceSeconds)), "connecting to " + text);
   return made;
 }
 

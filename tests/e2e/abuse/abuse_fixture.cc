@@ -23,14 +23,14 @@ void Abuse::expect_others_are_served() {
   ASSERT_TRUE(watch.wait_for(1)) << watch.end().error_message();
   ASSERT_TRUE(other.upsert(service("other")).status.ok());
   ASSERT_TRUE(watch.wait_for(2)) << watch.end().error_message();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s * kSanitizerCost) << "gRPC";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s * kSanitizerCost) << "gRPC";
 
   const auto begin_https = std::chrono::steady_clock::now();
   HttpClient https(controller_.https_server());
   const TestCertificate own = admin_certificate();
   ASSERT_TRUE(https.start_tls(&own));
   EXPECT_EQ(https.ask("GET /v1/services/other").status, 200);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin_https, 1s * kSanitizerCost) << "HTTPS";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin_https, 5s * kSanitizerCost) << "HTTPS";
 }
 
 double Abuse::metric(const std::string& sample) const {

@@ -148,7 +148,7 @@ TEST_F(AbusiveConnections, FiveThousandIdleConnectionsSlowNobodyDown) {
   EXPECT_TRUE(other.start_tls(nullptr)) << "others get in";
 
   const Duration during = usual_call_time(100);
-  EXPECT_LT(during, before + 20ms * kSanitizerCost);
+  EXPECT_LT(during, before + 100ms * kSanitizerCost);
   EXPECT_LT(controller_.memory_bytes(), memory + 300 * kMegabyte * kSanitizerCost);
 }
 
@@ -168,7 +168,7 @@ TEST_F(AbusiveConnections, AThousandIdleConnectionsWithTlsSlowNobodyDown) {
   EXPECT_TRUE(grows(kGrpcShaken, shaken, kEach));
 
   const Duration during = usual_call_time(100);
-  EXPECT_LT(during, before + 20ms * kSanitizerCost);
+  EXPECT_LT(during, before + 100ms * kSanitizerCost);
   expect_others_are_served();
 }
 
