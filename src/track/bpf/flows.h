@@ -19,7 +19,6 @@ HF_INLINE int hf_moved(struct hf_flow* flow, __u32 from, __u32 to) {
 HF_INLINE void hf_count_failure(const struct hf_flow* flow, __u32 was, int error) {
   struct hf_failures* failures = bpf_map_lookup_elem(&hf_failures, &flow->key);
 
-  if (was == HF_FLOW_OPEN && error) hf_refused_by(flow->backend, flow->generation);
   if (!failures) return;
   if (was == HF_FLOW_ESTABLISHED) {
     if (error) __sync_fetch_and_add(&failures->cut, 1);
@@ -50,6 +49,7 @@ HF_INLINE void hf_end(struct hf_flow* flow, int error) {
   if (was == HF_FLOW_NONE || was == HF_FLOW_CLAIMED) return;
   if (!hf_moved(flow, was, HF_FLOW_NONE)) return;
   hf_give_back(flow);
+  if (was == HF_FLOW_OPEN && error) hf_refused_by(flow->backend, flow->generation);
   if (was == HF_FLOW_PICKED || !(flow->flags & HF_COUNTED)) return;
   if (flow->protocol == HF_TCP && (was == HF_FLOW_OPEN || error))
     hf_count_failure(flow, was, error);
