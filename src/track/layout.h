@@ -124,7 +124,7 @@ struct hf_health {
 #define HF_FLOW_PICKED 1
 #define HF_FLOW_OPEN 2
 #define HF_FLOW_ESTABLISHED 3
-#define HF_FLOW_CLAIMED 4  // being filled
+#define HF_FLOW_CLAIMED 4  // being filled, or its end being counted
 
 #define HF_HOLDS_PLACE 1  // of the lease
 #define HF_COUNTED 2      // in `opened`, so it will be in `closed`

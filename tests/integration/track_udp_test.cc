@@ -272,6 +272,36 @@ TEST_F(TrackUdp, TwoProcessesSendingOverOneSocketOpenItOnce) {
   EXPECT_LE(counts.opened, 40U) << "both may have opened one at the same moment, never more";
 }
 
+// More VIPs than a socket has flows: what one process ends another fills at the same moment.
+TEST_F(TrackUdp, FlowsThatProcessesTakeFromEachOtherEndUnderTheirOwnService) {
+  constexpr uint32_t kVips = 8;
+  std::vector<track::ServiceSpec> services;
+  std::vector<track::Endpoint> vips;
+  for (uint32_t i = 0; i < kVips; ++i) {
+    services.push_back(udp(fmt::format("10.96.0.{}", i + 1), {backend(server)}));
+    vips.push_back(endpoint(fmt::format("10.96.0.{}", i + 1), 53));
+  }
+  world->serve(services);
+  {
+    const Socket mine = udp_socket();
+    std::vector<Forked> senders;
+    for (const uint32_t stride : {1U, 3U, 5U}) {
+      senders.emplace_back([&, stride] {
+        for (uint32_t i = 0; i < 20'000; ++i) send_text(mine, "x", vips[i * stride % kVips]);
+        return 0;
+      });
+    }
+    for (Forked& sender : senders) EXPECT_EQ(sender.wait(), 0);
+  }
+
+  for (int i = 0; i < static_cast<int>(kVips); ++i) {
+    const track::CounterSample end = world->sample(1, i);
+    EXPECT_GT(end.counts.opened, 0U) << i;
+    EXPECT_EQ(end.counts.opened, end.counts.closed) << i;
+    EXPECT_EQ(end.reserved, 0U) << i;
+  }
+}
+
 TEST_F(TrackUdp, IPv6OverUdpAndTcp) {
   const Socket six = bound_udp("::1");
   const Socket listener = listen_on("::1");
