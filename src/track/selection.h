@@ -119,31 +119,34 @@ HF_INLINE __u32 hf_slot_by_weight(const struct hf_zone* zone) {
   return zone->first_slot + slot->alias;
 }
 
-HF_INLINE int hf_slot_is_usable(__u16 service, __u32 index) {
+enum hf_mode { HF_WITHIN_LIMIT, HF_BEYOND_LIMIT, HF_WHOEVER };
+
+// The range may be another's since the plan was read: then its slots say so, in every mode.
+HF_INLINE int hf_slot_is_usable(__u16 service, __u8 zone, __u32 index, enum hf_mode mode) {
   const struct hf_slot* slot = hf_slot_at(index);
 
-  return slot && slot->service == service && hf_is_usable(slot->backend);
+  if (!slot || slot->service != service || slot->zone != zone) return 0;
+  return mode == HF_WHOEVER || hf_is_usable(slot->backend);
 }
 
 // The index of a usable slot plus one, or 0.
-HF_PART __u32 hf_slot_in_zone(__u16 service, const struct hf_zone* zone) {
+HF_PART __u32 hf_slot_in_zone(__u16 service, const struct hf_zone* zone, enum hf_mode mode) {
   __u32 i, start;
 
   if (!zone) return 0;
   for (i = 0; i < HF_LOOKS; i++) {
     const __u32 index = hf_slot_by_weight(zone);
-    if (hf_slot_is_usable(service, index)) return index + 1;
+    if (hf_slot_is_usable(service, zone->zone, index, mode)) return index + 1;
   }
   start = hf_scale(hf_random(), zone->slot_count);
   for (i = 0; i < HF_BACKENDS_PER_ZONE && i < zone->slot_count; i++) {
     __u32 at = start + i;
     if (at >= zone->slot_count) at -= zone->slot_count;
-    if (hf_slot_is_usable(service, zone->first_slot + at)) return zone->first_slot + at + 1;
+    at += zone->first_slot;
+    if (hf_slot_is_usable(service, zone->zone, at, mode)) return at + 1;
   }
   return 0;
 }
-
-enum hf_mode { HF_WITHIN_LIMIT, HF_BEYOND_LIMIT, HF_WHOEVER };
 
 // One zone: HF_CHOSEN with a place taken, HF_ALL_FULL, or HF_NO_BACKEND.
 HF_PART enum hf_verdict hf_try_zone(const struct hf_plan* plan, const struct hf_zone* zone,
@@ -158,7 +161,7 @@ HF_PART enum hf_verdict hf_try_zone(const struct hf_plan* plan, const struct hf_
   limit = mode == HF_BEYOND_LIMIT ? HF_UNLIMITED : hf_limit(plan, zone);
   reserved = hf_reserved_at(key);
   if (reserved ? !hf_take_place(reserved, limit) : !limit) return HF_ALL_FULL;
-  found = mode == HF_WHOEVER ? hf_slot_by_weight(zone) + 1 : hf_slot_in_zone(plan->service, zone);
+  found = hf_slot_in_zone(plan->service, zone, mode);
   if (!found) {
     if (reserved) hf_give_place_back(reserved);
     return HF_NO_BACKEND;

@@ -258,6 +258,28 @@ TEST_F(Selection, SlotsThatBelongToAnotherServiceNowAreNotUsed) {
   EXPECT_EQ(choose_many(100)[2], 100);
 }
 
+TEST_F(Selection, SlotsThatBelongToAnotherZoneNowAreNotUsed) {
+  add_zone(1, {1, 1}, HF_UNLIMITED);
+  world().slots[0].zone = 2;
+
+  EXPECT_EQ(choose_many(100)[2], 100);
+}
+
+TEST_F(Selection, SlotsOfOthersAreNotUsedEvenIfAllOfTheOwnAreEjected) {
+  add_zone(1, {1, 1, 1}, HF_UNLIMITED);
+  refuse(2, 3);
+  world().slots[0].service = kService + 1;
+  world().slots[2].zone = 2;
+  EXPECT_EQ(choose_many(100)[2], 100);
+  EXPECT_EQ(world().events[HF_EVENT_PANIC], 100);
+
+  world().slots[1].zone = 2;
+
+  EXPECT_EQ(choose(), 0U);
+  EXPECT_EQ(verdict, HF_NO_BACKEND);
+  EXPECT_EQ(world().reserved[1], 100U) << "its place is given back";
+}
+
 TEST_F(Selection, WithoutBackendsThereIsNone) {
   EXPECT_EQ(choose(), 0U);
   EXPECT_EQ(verdict, HF_NO_BACKEND);
