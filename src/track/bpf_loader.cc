@@ -83,16 +83,26 @@ Status ensure_cgroup(const LoadOptions& options, Loaded& loaded) {
   return absl::OkStatus();
 }
 
+// Whoever is named, else whose the folder is: an upgrade must not take the pins from the agent.
+std::optional<Owner> owner_of(const LoadOptions& options) {
+  if (options.owner) return options.owner;
+  struct stat folder{};
+  const bool found = ::stat(options.directory.c_str(), &folder) == 0;
+  if (!found || (folder.st_uid == 0 && folder.st_gid == 0)) return std::nullopt;
+  return Owner{.user = folder.st_uid, .group = folder.st_gid};
+}
+
 // The folder and all that is ours in it.
 Status give_to_owner(const LoadOptions& options) {
-  if (!options.owner) return absl::OkStatus();
+  const std::optional<Owner> owner = owner_of(options);
+  if (!owner) return absl::OkStatus();
   std::vector<std::string> paths = {options.directory};
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(options.directory, error)) {
     paths.push_back(entry.path().string());
   }
   for (const std::string& path : paths) {
-    if (::lchown(path.c_str(), options.owner->user, options.owner->group) != 0) {
+    if (::lchown(path.c_str(), owner->user, owner->group) != 0) {
       return failed("HF8102", errno, "giving away " + path);
     }
   }
