@@ -83,16 +83,26 @@ Status ensure_cgroup(const LoadOptions& options, Loaded& loaded) {
   return absl::OkStatus();
 }
 
+// Whoever is named, else whose the folder is: an upgrade must not take the pins from the agent.
+std::optional<Owner> owner_of(const LoadOptions& options) {
+  if (options.owner) return options.owner;
+  struct stat folder{};
+  const bool found = ::stat(options.directory.c_str(), &folder) == 0;
+  if (!found || (folder.st_uid == 0 && folder.st_gid == 0)) return std::nullopt;
+  return Owner{.user = folder.st_uid, .group = folder.st_gid};
+}
+
 // The folder and all that is ours in it.
 Status give_to_owner(const LoadOptions& options) {
-  if (!options.owner) return absl::OkStatus();
+  const std::optional<Owner> owner = owner_of(options);
+  if (!owner) return absl::OkStatus();
   std::vector<std::string> paths = {options.directory};
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(options.directory, error)) {
     paths.push_back(entry.path().string());
   }
   for (const std::string& path : paths) {
-    if (::lchown(path.c_str(), options.owner->user, options.owner->group) != 0) {
+    if (::lchown(path.c_str(), owner->user, owner->group) != 0) {
       return failed("HF8102", errno, "giving away " + path);
     }
   }
@@ -235,8 +245,8 @@ Status no_rights(std::string_view doing) {
       fmt::format("{} is not permitted: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are needed", doing));
 }
 
-// The least of the youngest kind, since 5.14. Rights are looked at before the kind is, so what is
-// not permitted says nothing of the kernel's age.
+// The least of programs first: what is not permitted says nothing of the kernel's age. Then the
+// youngest thing that is needed, an error of our own in connect and sendmsg, since 6.1.
 Status try_a_program() {
   const std::array<bpf_insn, 2> nothing = {{
       {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
@@ -245,10 +255,13 @@ Status try_a_program() {
   LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = BPF_F_SLEEPABLE, );
   const Descriptor program(
       bpf_prog_load(BPF_PROG_TYPE_SYSCALL, "hf_try", "GPL", nothing.data(), nothing.size(), &opts));
-  if (program.is_open()) return absl::OkStatus();
-  if (errno == EPERM) return no_rights("loading programs into the kernel");
+  if (!program.is_open() && errno == EPERM) return no_rights("loading programs into the kernel");
+  if (program.is_open() && libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+                                                   BPF_FUNC_set_retval, nullptr) != 0) {
+    return absl::OkStatus();
+  }
   return wrong("HF8104",
-               "the kernel does not take the programs: it is older than 5.14, or "
+               "the kernel does not take the programs: it is older than 6.1, or "
                "BPF is switched off in it");
 }
 

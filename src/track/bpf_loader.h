@@ -36,7 +36,7 @@ struct LoadOptions {
   bool mount_bpffs = false;
   // If it is not there: what was made is gone after a boot.
   bool make_cgroup = false;
-  // Who may open the pins besides root.
+  // Who may open the pins besides root; nobody named: whose the folder is.
   std::optional<Owner> owner{};
   Sizes sizes{};  // of maps made now; those that are pinned keep theirs
   hf_settings settings = {.layout = HF_LAYOUT,

@@ -124,7 +124,7 @@ struct hf_health {
 #define HF_FLOW_PICKED 1
 #define HF_FLOW_OPEN 2
 #define HF_FLOW_ESTABLISHED 3
-#define HF_FLOW_CLAIMED 4  // being filled
+#define HF_FLOW_CLAIMED 4  // being filled, or its end being counted
 
 #define HF_HOLDS_PLACE 1  // of the lease
 #define HF_COUNTED 2      // in `opened`, so it will be in `closed`
@@ -141,7 +141,7 @@ struct hf_flow {
   __u8 protocol;
   __u8 flags;
   __u16 pad;
-  __u64 used_ns;  // the last datagram, for UDP
+  __u64 used_ns;  // the last datagram that a program saw, for UDP
 };
 
 #define HF_SOCKET_ORPHAN 1  // the last descriptor is gone
@@ -158,7 +158,9 @@ struct hf_settings {
   __u32 refusals_to_eject;  // in a row; 0: never
   __u64 probe_after_ns;     // doubles with each refused probe
   __u64 probe_at_most_ns;
-  __u64 udp_idle_ns;  // a UDP flow without a datagram for so long ends in the next audit; 0: never
+  // A UDP flow without a datagram for so long ends in the next audit, unless its socket is
+  // connected; 0: never.
+  __u64 udp_idle_ns;
 };
 
 // What happened to connections beside being counted; each only grows.

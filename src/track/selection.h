@@ -105,9 +105,12 @@ HF_INLINE void hf_give_place_back(__u32* reserved) {
   __sync_fetch_and_add(reserved, (__u32)-1);
 }
 
+HF_INLINE int hf_ran_out(const struct hf_plan* plan) {
+  return plan->lease_end_ns && hf_now_ns() >= plan->lease_end_ns;
+}
+
 HF_INLINE __u32 hf_limit(const struct hf_plan* plan, const struct hf_zone* zone) {
-  if (plan->lease_end_ns && hf_now_ns() >= plan->lease_end_ns) return zone->static_limit;
-  return zone->limit;
+  return hf_ran_out(plan) ? zone->static_limit : zone->limit;
 }
 
 // The slot by weight, whoever is ejected.
@@ -119,31 +122,34 @@ HF_INLINE __u32 hf_slot_by_weight(const struct hf_zone* zone) {
   return zone->first_slot + slot->alias;
 }
 
-HF_INLINE int hf_slot_is_usable(__u16 service, __u32 index) {
+enum hf_mode { HF_WITHIN_LIMIT, HF_BEYOND_LIMIT, HF_WHOEVER };
+
+// The range may be another's since the plan was read: then its slots say so, in every mode.
+HF_INLINE int hf_slot_is_usable(__u16 service, __u8 zone, __u32 index, enum hf_mode mode) {
   const struct hf_slot* slot = hf_slot_at(index);
 
-  return slot && slot->service == service && hf_is_usable(slot->backend);
+  if (!slot || slot->service != service || slot->zone != zone) return 0;
+  return mode == HF_WHOEVER || hf_is_usable(slot->backend);
 }
 
 // The index of a usable slot plus one, or 0.
-HF_PART __u32 hf_slot_in_zone(__u16 service, const struct hf_zone* zone) {
+HF_PART __u32 hf_slot_in_zone(__u16 service, const struct hf_zone* zone, enum hf_mode mode) {
   __u32 i, start;
 
   if (!zone) return 0;
   for (i = 0; i < HF_LOOKS; i++) {
     const __u32 index = hf_slot_by_weight(zone);
-    if (hf_slot_is_usable(service, index)) return index + 1;
+    if (hf_slot_is_usable(service, zone->zone, index, mode)) return index + 1;
   }
   start = hf_scale(hf_random(), zone->slot_count);
   for (i = 0; i < HF_BACKENDS_PER_ZONE && i < zone->slot_count; i++) {
     __u32 at = start + i;
     if (at >= zone->slot_count) at -= zone->slot_count;
-    if (hf_slot_is_usable(service, zone->first_slot + at)) return zone->first_slot + at + 1;
+    at += zone->first_slot;
+    if (hf_slot_is_usable(service, zone->zone, at, mode)) return at + 1;
   }
   return 0;
 }
-
-enum hf_mode { HF_WITHIN_LIMIT, HF_BEYOND_LIMIT, HF_WHOEVER };
 
 // One zone: HF_CHOSEN with a place taken, HF_ALL_FULL, or HF_NO_BACKEND.
 HF_PART enum hf_verdict hf_try_zone(const struct hf_plan* plan, const struct hf_zone* zone,
@@ -158,7 +164,7 @@ HF_PART enum hf_verdict hf_try_zone(const struct hf_plan* plan, const struct hf_
   limit = mode == HF_BEYOND_LIMIT ? HF_UNLIMITED : hf_limit(plan, zone);
   reserved = hf_reserved_at(key);
   if (reserved ? !hf_take_place(reserved, limit) : !limit) return HF_ALL_FULL;
-  found = mode == HF_WHOEVER ? hf_slot_by_weight(zone) + 1 : hf_slot_in_zone(plan->service, zone);
+  found = hf_slot_in_zone(plan->service, zone, mode);
   if (!found) {
     if (reserved) hf_give_place_back(reserved);
     return HF_NO_BACKEND;
@@ -186,13 +192,48 @@ HF_INLINE enum hf_verdict hf_try_zones(const struct hf_plan* plan, enum hf_mode 
   return best;
 }
 
+// Which zone of the plan is gone beyond first, as route/places.h has it for proxies. Leases tell
+// that every zone is full: then the first is as good as any. Fixed shares only tell that this
+// node's are taken: then the zone that it fills least has most room for what it cannot know.
+HF_PART __u32 hf_zone_beyond(const struct hf_plan* plan) {
+  __u64 least_taken = 0, least_share = 0;
+  __u32 i, least = 0;
+
+  if (!plan || (plan->lease_end_ns && !hf_ran_out(plan))) return 0;
+  for (i = 0; i < HF_ZONES_PER_SERVICE && i < plan->zone_count; i++) {
+    const struct hf_zone* zone = &plan->zones[i];
+    const __u64 share = hf_limit(plan, zone);
+    struct hf_key key = {0, 0, 0};
+    const __u32* reserved;
+    key.service = plan->service;
+    key.zone = zone->zone;
+    reserved = hf_reserved_at(key);
+    if (!reserved || !share) continue;
+    if (least_share && *reserved * least_share >= least_taken * share) continue;
+    least = i;
+    least_taken = *reserved;
+    least_share = share;
+  }
+  return least;
+}
+
+HF_INLINE enum hf_verdict hf_go_beyond(const struct hf_plan* plan, struct hf_choice* choice) {
+  const __u32 least = hf_zone_beyond(plan) & (HF_ZONES_PER_SERVICE - 1);
+
+  if (least && hf_try_zone(plan, &plan->zones[least], HF_BEYOND_LIMIT, choice) == HF_CHOSEN) {
+    hf_count(HF_EVENT_SPILL);
+    return HF_CHOSEN;
+  }
+  return hf_try_zones(plan, HF_BEYOND_LIMIT, choice);
+}
+
 // The whole decision. When every backend is ejected one is tried all the same: a service that might
 // answer is better than an error that is certain.
 HF_INLINE enum hf_verdict hf_choose(const struct hf_plan* plan, struct hf_choice* choice) {
   enum hf_verdict verdict = hf_try_zones(plan, HF_WITHIN_LIMIT, choice);
 
   if (verdict == HF_ALL_FULL && plan->when_full == HF_FULL_OVERFLOW) {
-    verdict = hf_try_zones(plan, HF_BEYOND_LIMIT, choice);
+    verdict = hf_go_beyond(plan, choice);
     if (verdict == HF_CHOSEN) hf_count(HF_EVENT_OVERFLOW);
   }
   if (verdict == HF_NO_BACKEND) {

@@ -160,6 +160,37 @@ TEST_F(Selection, OverflowGoesToTheFirstZoneBeyondItsLimit) {
   EXPECT_EQ(world().events[HF_EVENT_OVERFLOW], 1);
 }
 
+TEST_F(Selection, OverflowBeyondFixedSharesGoesToTheZoneThatIsFilledLeast) {
+  add_zone(1, {1}, 100);
+  add_zone(2, {1}, 100);
+  add_zone(3, {1}, 100);
+  plan.zones[0].static_limit = 10;
+  plan.zones[1].static_limit = 20;
+  plan.zones[2].static_limit = 0;
+  plan.when_full = HF_FULL_OVERFLOW;
+  plan.lease_end_ns = world().now;
+  world().reserved = {{1, 10}, {2, 20}, {3, 0}};
+
+  const auto chosen = choose_many(30);
+
+  EXPECT_EQ(chosen, (std::map<uint32_t, int>{{1, 10}, {2, 20}})) << "as their shares are";
+  EXPECT_EQ(world().events[HF_EVENT_OVERFLOW], 30);
+  EXPECT_EQ(world().events[HF_EVENT_SPILL], 20);
+
+  refuse(2, 3);
+  EXPECT_EQ(choose_many(30)[1], 30) << "the other, if none of its backends is usable";
+}
+
+TEST_F(Selection, OverflowBeyondLeasesGoesToTheFirstZone) {
+  add_zone(1, {1}, 1);
+  add_zone(2, {1}, 10);
+  plan.when_full = HF_FULL_OVERFLOW;
+  plan.lease_end_ns = world().now + kSecond;
+  world().reserved = {{1, 5}, {2, 10}};
+
+  EXPECT_EQ(choose_many(20)[1], 20);
+}
+
 TEST_F(Selection, ALeaseThatRanOutFallsBackToTheFixedShare) {
   add_zone(1, {1}, 100);
   plan.zones[0].static_limit = 2;
@@ -256,6 +287,28 @@ TEST_F(Selection, SlotsThatBelongToAnotherServiceNowAreNotUsed) {
   world().slots[0].service = kService + 1;
 
   EXPECT_EQ(choose_many(100)[2], 100);
+}
+
+TEST_F(Selection, SlotsThatBelongToAnotherZoneNowAreNotUsed) {
+  add_zone(1, {1, 1}, HF_UNLIMITED);
+  world().slots[0].zone = 2;
+
+  EXPECT_EQ(choose_many(100)[2], 100);
+}
+
+TEST_F(Selection, SlotsOfOthersAreNotUsedEvenIfAllOfTheOwnAreEjected) {
+  add_zone(1, {1, 1, 1}, HF_UNLIMITED);
+  refuse(2, 3);
+  world().slots[0].service = kService + 1;
+  world().slots[2].zone = 2;
+  EXPECT_EQ(choose_many(100)[2], 100);
+  EXPECT_EQ(world().events[HF_EVENT_PANIC], 100);
+
+  world().slots[1].zone = 2;
+
+  EXPECT_EQ(choose(), 0U);
+  EXPECT_EQ(verdict, HF_NO_BACKEND);
+  EXPECT_EQ(world().reserved[1], 100U) << "its place is given back";
 }
 
 TEST_F(Selection, WithoutBackendsThereIsNone) {

@@ -225,9 +225,11 @@ TEST_F(TrackFailure, ASecondAgentOfTheMachineSaysThatThePinsAreTaken) {
   ASSERT_TRUE(eventually([&] { return !check().contains("HF8114"); }, 15s)) << check();
 }
 
-// Loaded by root for a user; the agent is that user, without any capability.
+// Loaded by root for a user, and upgraded without a word of him; the agent is that user, without
+// any capability.
 TEST_F(TrackFailure, AnAgentWithoutRightsCountsWhatIsItsOwn) {
   ASSERT_EQ(fleet_->track("load", {"--owner", "nobody"}).exit_code, 0);
+  ASSERT_EQ(fleet_->track("load").exit_code, 0);
   TunnelFleet& cluster = fleet_->cluster();
   cluster.join("agent", "plain", "a");
   ::chmod(cluster.folder().path().c_str(), 0755);

@@ -154,6 +154,18 @@ TEST_F(TrackFailure, ARefusingBackendIsEjectedInTheKernelAndComesBackByItself) {
   EXPECT_GE(world->pins->stats()->probes, 1U);
 }
 
+TEST_F(TrackFailure, ARefusingBackendOfAZoneThatIsNotListedIsEjectedToo) {
+  hf_settings settings = *world->pins->settings();
+  settings.probe_after_ns = settings.probe_at_most_ns = 3'600'000'000'000;
+  ASSERT_TRUE(world->pins->change_settings(settings).ok());
+  const Socket good = listen_on("127.0.0.1");
+  world->serve({backend(good, 0), nobody(0)});
+
+  EXPECT_EQ(successes(100), 95) << "five in a row are enough";
+
+  EXPECT_TRUE(world->pins->counters()->empty()) << "and yet nothing is counted";
+}
+
 TEST_F(TrackFailure, WhenAllAreEjectedTheyAreTriedAllTheSame) {
   world->serve({nobody()});
   EXPECT_EQ(successes(20), 0);

@@ -82,6 +82,28 @@ TEST_F(TrackReload, AnUpgradeUnderLiveConnectionsLosesNothing) {
   EXPECT_TRUE(world->comes_to({.opened = 25, .closed = 25}));
 }
 
+TEST_F(TrackReload, AnUpgradeThatNamesNobodyLeavesThePinsToTheirOwner) {
+  constexpr uint32_t kUser = 65534;
+  constexpr uint32_t kGroup = 65533;
+  world->options.owner = track::Owner{.user = kUser, .group = kGroup};
+  ASSERT_TRUE(world->load_again().ok());
+  world->options.owner.reset();
+
+  ASSERT_TRUE(world->load_again().ok());
+
+  std::vector<std::string> paths = {world->options.directory};
+  for (const auto& entry : std::filesystem::directory_iterator(world->options.directory)) {
+    paths.push_back(entry.path().string());
+  }
+  EXPECT_GE(paths.size(), 23U) << "10 maps, 11 links, a program and their folder";
+  for (const std::string& path : paths) {
+    struct stat status{};
+    ASSERT_EQ(::lstat(path.c_str(), &status), 0) << path;
+    EXPECT_EQ(status.st_uid, kUser) << path;
+    EXPECT_EQ(status.st_gid, kGroup) << path;
+  }
+}
+
 TEST_F(TrackReload, ManyUpgradesUnderTrafficLoseNothing) {
   Forked traffic([this] {
     for (int i = 0; i < 5000; ++i) {

@@ -49,6 +49,18 @@ class TrackUdp : public testing::Test {
     world->serve({udp("10.96.0.1", {backend(server)}), udp("10.96.0.2", {backend(other)})});
   }
 
+  // An audit ends what was not used since the last tick.
+  void end_idle_at_once() {
+    hf_settings settings = *world->pins->settings();
+    settings.udp_idle_ns = 1;
+    ASSERT_TRUE(world->pins->change_settings(settings).ok());
+  }
+  static void disconnect(const Socket& socket) {
+    sockaddr nobody{};
+    nobody.sa_family = AF_UNSPEC;
+    ASSERT_EQ(::connect(socket.get(), &nobody, sizeof(nobody)), 0);
+  }
+
   std::optional<TrackWorld> world;
   Socket server;
   Socket other;
@@ -184,6 +196,63 @@ TEST_F(TrackUdp, WhatNobodyUsesForTooLongEndsInTheAudit) {
   EXPECT_EQ(world->counts(), (Opened{.opened = 2, .closed = 1})) << "it may go on";
 }
 
+// What it sends passes no program, so only its being connected tells that it is used.
+TEST_F(TrackUdp, AConnectedSocketIsNeverIdle) {
+  end_idle_at_once();
+  Socket mine = udp_socket();
+  ASSERT_EQ(try_connect(mine, "10.96.0.1", 53), 0);
+  const Socket loose = udp_socket();
+  ASSERT_EQ(send_text(loose, "b", endpoint("10.96.0.2", 53)), 1);
+
+  EXPECT_TRUE(eventually([&] { return world->alive() == 1; }, 5s)) << "each listing is an audit";
+
+  EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}, 1, 1)) << "the one that is not connected";
+  EXPECT_EQ(world->counts(), (Opened{.opened = 1, .closed = 0}));
+  ASSERT_EQ(::send(mine.get(), "a", 1, 0), 1);
+  answer(server);
+  EXPECT_EQ(received(mine), "to a");
+  EXPECT_EQ(world->alive(), 1U);
+  mine = Socket();
+  EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
+}
+
+// Nobody is told of it: it is seen when the socket is closed, or idle.
+TEST_F(TrackUdp, ASocketThatIsDisconnectedIsCountedToItsCloseOrUntilItIsIdle) {
+  Socket mine = udp_socket();
+  ASSERT_EQ(try_connect(mine, "10.96.0.1", 53), 0);
+  disconnect(mine);
+  EXPECT_EQ(peer_name(mine), "");
+  EXPECT_EQ(world->counts(), (Opened{.opened = 1, .closed = 0}));
+  mine = Socket();
+  EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
+
+  mine = udp_socket();
+  ASSERT_EQ(try_connect(mine, "10.96.0.1", 53), 0);
+  disconnect(mine);
+  end_idle_at_once();
+
+  EXPECT_TRUE(eventually([&] { return world->alive() == 0; }, 5s));
+  EXPECT_TRUE(world->comes_to({.opened = 2, .closed = 2}));
+}
+
+TEST_F(TrackUdp, AnAnswerIsAUseToo) {
+  std::vector<track::ServiceSpec> five = {udp("10.96.0.1", {backend(other)})};
+  for (int i = 2; i <= 5; ++i) five.push_back(udp(fmt::format("10.96.0.{}", i), {backend(server)}));
+  world->serve(five);
+  const Socket mine = udp_socket();
+  for (int i = 1; i <= 4; ++i) {
+    send_text(mine, "x", endpoint(fmt::format("10.96.0.{}", i), 53));
+    let_pass(20ms);  // the kernel's coarse clock moves on
+  }
+  answer(other);
+  EXPECT_EQ(received(mine), "to x");
+
+  send_text(mine, "x", endpoint("10.96.0.5", 53));
+
+  EXPECT_EQ(world->counts(1, 0), (Opened{.opened = 1, .closed = 0}));
+  EXPECT_EQ(world->counts(1, 1), (Opened{.opened = 1, .closed = 1})) << "longest unused";
+}
+
 TEST_F(TrackUdp, TwoProcessesSendingOverOneSocketOpenItOnce) {
   for (uint32_t round = 1; round <= 20; ++round) {
     const Socket mine = udp_socket();
@@ -201,6 +270,54 @@ TEST_F(TrackUdp, TwoProcessesSendingOverOneSocketOpenItOnce) {
   EXPECT_TRUE(eventually([&] { return world->counts().closed == counts.opened; }, 5s));
   EXPECT_GE(counts.opened, 20U);
   EXPECT_LE(counts.opened, 40U) << "both may have opened one at the same moment, never more";
+}
+
+// More VIPs than a socket has flows: what one process ends another fills at the same moment.
+TEST_F(TrackUdp, FlowsThatProcessesTakeFromEachOtherEndUnderTheirOwnService) {
+  constexpr uint32_t kVips = 8;
+  std::vector<track::ServiceSpec> services;
+  std::vector<track::Endpoint> vips;
+  for (uint32_t i = 0; i < kVips; ++i) {
+    services.push_back(udp(fmt::format("10.96.0.{}", i + 1), {backend(server)}));
+    vips.push_back(endpoint(fmt::format("10.96.0.{}", i + 1), 53));
+  }
+  world->serve(services);
+  {
+    const Socket mine = udp_socket();
+    std::vector<Forked> senders;
+    for (const uint32_t stride : {1U, 3U, 5U}) {
+      senders.emplace_back([&, stride] {
+        for (uint32_t i = 0; i < 20'000; ++i) send_text(mine, "x", vips[i * stride % kVips]);
+        return 0;
+      });
+    }
+    for (Forked& sender : senders) EXPECT_EQ(sender.wait(), 0);
+  }
+
+  for (int i = 0; i < static_cast<int>(kVips); ++i) {
+    const track::CounterSample end = world->sample(1, i);
+    EXPECT_GT(end.counts.opened, 0U) << i;
+    EXPECT_EQ(end.counts.opened, end.counts.closed) << i;
+    EXPECT_EQ(end.reserved, 0U) << i;
+  }
+}
+
+TEST_F(TrackUdp, AConnectedSocketOverIPv6) {
+  const Socket six = bound_udp("::1");
+  world->serve({udp("fd00::1", {backend(six)})});
+  Socket mine = udp_socket(AF_INET6);
+  ASSERT_EQ(try_connect(mine, "fd00::1", 53), 0);
+  EXPECT_EQ(peer_name(mine), "[fd00::1]:53");
+  ASSERT_EQ(::send(mine.get(), "a", 1, 0), 1);
+  answer(six);
+  std::string from;
+  EXPECT_EQ(received(mine, &from), "to a");
+  EXPECT_EQ(from, "[fd00::1]:53");
+  EXPECT_EQ(world->counts(), (Opened{.opened = 1, .closed = 0}));
+
+  mine = Socket();
+
+  EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
 }
 
 TEST_F(TrackUdp, IPv6OverUdpAndTcp) {

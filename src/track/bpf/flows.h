@@ -19,7 +19,6 @@ HF_INLINE int hf_moved(struct hf_flow* flow, __u32 from, __u32 to) {
 HF_INLINE void hf_count_failure(const struct hf_flow* flow, __u32 was, int error) {
   struct hf_failures* failures = bpf_map_lookup_elem(&hf_failures, &flow->key);
 
-  if (was == HF_FLOW_OPEN && error) hf_refused_by(flow->backend, flow->generation);
   if (!failures) return;
   if (was == HF_FLOW_ESTABLISHED) {
     if (error) __sync_fetch_and_add(&failures->cut, 1);
@@ -42,19 +41,27 @@ HF_INLINE void hf_give_back(const struct hf_flow* flow) {
   if (reserved) hf_give_place_back(reserved);
 }
 
-// The flow is over, whatever it was; `error` is the socket's, and 0 for UDP.
-HF_INLINE void hf_end(struct hf_flow* flow, int error) {
-  const __u32 was = flow->state;
+HF_INLINE void hf_count_end(const struct hf_flow* flow, __u32 was, int error) {
   struct hf_counts* counts;
 
-  if (was == HF_FLOW_NONE || was == HF_FLOW_CLAIMED) return;
-  if (!hf_moved(flow, was, HF_FLOW_NONE)) return;
-  hf_give_back(flow);
-  if (was == HF_FLOW_PICKED || !(flow->flags & HF_COUNTED)) return;
+  if (was == HF_FLOW_OPEN && error) hf_refused_by(flow->backend, flow->generation);
+  if (!(flow->flags & HF_COUNTED)) return;
   if (flow->protocol == HF_TCP && (was == HF_FLOW_OPEN || error))
     hf_count_failure(flow, was, error);
   counts = bpf_map_lookup_elem(&hf_counters, &flow->key);
   if (counts) __sync_fetch_and_add(&counts->closed, 1);
+}
+
+// The flow is over, whatever it was; `error` is the socket's, and 0 for UDP. It is free only when
+// all of it is counted: another thread of a UDP socket fills it again at once.
+HF_INLINE void hf_end(struct hf_flow* flow, int error) {
+  const __u32 was = *(volatile __u32*)&flow->state;
+
+  if (was == HF_FLOW_NONE || was == HF_FLOW_CLAIMED) return;
+  if (!hf_moved(flow, was, HF_FLOW_CLAIMED)) return;
+  hf_give_back(flow);
+  if (was != HF_FLOW_PICKED) hf_count_end(flow, was, error);
+  hf_moved(flow, HF_FLOW_CLAIMED, HF_FLOW_NONE);
 }
 
 HF_INLINE void hf_end_all(struct hf_socket* socket, int error) {

@@ -6,7 +6,12 @@
 
 #define HF_RELOCATED __attribute__((preserve_access_index))
 
+struct sock_common {
+  unsigned char skc_state;
+} HF_RELOCATED;
+
 struct sock {
+  struct sock_common __sk_common;
   int sk_err;
 } HF_RELOCATED;
 

@@ -9,6 +9,7 @@
 #include "track/bpf/flows.h"
 #include "track/bpf/kernel.h"
 
+#define HF_STATE_ESTABLISHED 1  // of UDP: connected
 #define HF_STATE_FIN_WAIT2 5
 #define HF_STATE_CLOSE 7
 #define HF_MAPPED 0xffff0000u  // the third word of ::ffff:a.b.c.d in network order, read as a number
@@ -246,9 +247,10 @@ HF_INLINE int hf_as_seen(struct bpf_sock_addr* ctx, struct hf_peer* peer) {
   int i;
 
   for (i = 0; socket && i < HF_FLOWS_PER_SOCKET; i++) {
-    const struct hf_flow* flow = &socket->flows[i];
+    struct hf_flow* flow = &socket->flows[i];
     if (flow->state == HF_FLOW_NONE || flow->state == HF_FLOW_CLAIMED) continue;
     if (flow->port != peer->port || !hf_same(&flow->address, &peer->address)) continue;
+    flow->used_ns = bpf_ktime_get_coarse_ns();
     peer->address = flow->vip;
     peer->port = flow->vip_port;
     return 1;
@@ -351,15 +353,18 @@ HF_INLINE int hf_is_idle(const struct hf_flow* flow, __u64 now) {
 SEC("iter/bpf_sk_storage_map")
 int hf_audit(struct bpf_iter__bpf_sk_storage_map* ctx) {
   struct hf_socket* socket = ctx->value;
+  const struct sock* sk = ctx->sk;
   const __u64 now = bpf_ktime_get_ns();
-  int i;
+  int i, connected;
 
-  if (!ctx->sk || !socket) return 0;
+  if (!sk || !socket) return 0;
+  connected = sk->__sk_common.skc_state == HF_STATE_ESTABLISHED;
   for (i = 0; i < HF_FLOWS_PER_SOCKET; i++) {
     struct hf_flow* flow = &socket->flows[i];
     struct hf_live live = {};
     if (flow->state == HF_FLOW_NONE || flow->state == HF_FLOW_CLAIMED) continue;
-    if (hf_is_idle(flow, now)) {
+    // What a connected socket sends passes no program: its flow is in use while it is connected.
+    if (!(connected && i == 0) && hf_is_idle(flow, now)) {
       hf_end(flow, 0);
       continue;
     }
