@@ -152,11 +152,12 @@ spec:
     return all;
   }
 
-  // What another control plane was told: each connection that an application accepted, once.
+  // What another control plane was told: each connection that an application accepted, once, and
+  // those that failed.
   bool others_know_all() const {
     const auto told = [&](const auto& zone) {
       const LrsServer::Stats sum = lrs_.sum("web", std::string(1, zone.first));
-      return sum.active == 0 && sum.opened == zone.second->accepted();
+      return sum.active == 0 && sum.opened == zone.second->accepted() + sum.failed;
     };
     return eventually([&] { return std::ranges::all_of(apps_, told); }, 10s);
   }
