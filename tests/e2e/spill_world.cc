@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -17,6 +18,8 @@ namespace holdfast::test {
 namespace {
 
 constexpr int kTickMs = 2;
+// Of the connections of a second, those that stay in their zone: a change of less is chance.
+constexpr double kNoise = 0.15;
 
 sockaddr_in on_loopback(uint16_t port) {
   sockaddr_in address{};
@@ -175,6 +178,25 @@ void SpillClients::run() {
       due += std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
     }
   }
+}
+
+int reversals(const std::vector<double>& shares) {
+  int turns = 0;
+  int direction = 0;
+  double from = shares.front();
+  for (const double share : shares) {
+    const double moved = share - from;
+    if (std::abs(moved) < kNoise) {
+      // Further the same way, or chance.
+      if (moved * direction > 0) from = share;
+      continue;
+    }
+    const int way = moved > 0 ? 1 : -1;
+    if (direction != 0 && way != direction) turns += 1;
+    direction = way;
+    from = share;
+  }
+  return turns;
 }
 
 }  // namespace holdfast::test
