@@ -75,7 +75,12 @@ ZoneApp::~ZoneApp() {
 
 void ZoneApp::run() {
   while (!ending_) {
-    for (const int socket : ready(events_)) socket == listener_ ? accept_one() : leave(socket);
+    // Who left made room for who came, and is seen first.
+    const std::vector<int> sockets = ready(events_);
+    for (const int socket : sockets) {
+      if (socket != listener_) leave(socket);
+    }
+    if (std::ranges::find(sockets, listener_) != sockets.end()) accept_one();
   }
 }
 
