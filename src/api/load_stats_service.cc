@@ -53,10 +53,11 @@ lrs::LoadStatsRequest to_proto(const std::vector<route::ClusterLoad>& clusters) 
     for (const route::LocalityLoad& load : cluster.localities) {
       lrs::UpstreamLocalityStats& locality = *stats.add_upstream_locality_stats();
       locality.mutable_locality()->set_zone(load.zone);
-      locality.set_total_successful_requests(load.closed);
+      // Both are read one after the other where they are counted.
+      locality.set_total_successful_requests(load.closed - std::min(load.closed, load.failed));
       locality.set_total_requests_in_progress(load.active);
       locality.set_total_error_requests(load.failed);
-      locality.set_total_issued_requests(load.opened + load.failed);
+      locality.set_total_issued_requests(load.opened);
       locality.set_total_active_connections(load.active);
       locality.set_total_new_connections(load.opened);
       locality.set_total_fail_connections(load.failed);

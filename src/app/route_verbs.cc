@@ -10,11 +10,13 @@ void add_route_verbs(CLI::App& app, CommandLine& line) {
       "explain",
       "where the next connection to a service goes, and why\n"
       "  holdfast route explain web --from zone-a\n"
-      "The order of zones for clients of a proxy in that zone; how many places each has, and how\n"
-      "many of them the proxies there may take; what happens when all are taken. By what proxies\n"
-      "reported: the last line says how long ago.");
+      "The order of zones for clients of a proxy in that zone, or of an agent's kernel there; how\n"
+      "many places each has, and how many of them those holders may take; what happens when all\n"
+      "are taken. By what they reported: the last line says how long ago.");
   explain->add_option("SERVICE", line.route.service, "whose connections")->required();
-  explain->add_option("--from", line.route.from, "the zone of the proxy where clients come in")
+  explain
+      ->add_option("--from", line.route.from,
+                   "the zone of the proxy where clients come in, or of the agent")
       ->required()
       ->type_name("ZONE");
   add_choice<cli::Output>(

@@ -87,6 +87,7 @@ TEST(Check, SaysWhyConnectionsAreNotCounted) {
   EXPECT_EQ(off.code, "HF8108");
   EXPECT_EQ(off.detail,
             "edge-1: HF8108 opening /run/holdfast/bpf/hf_services: No such file or directory");
+  EXPECT_TRUE(off.next.contains("holdfastd track check")) << off.next;
 
   found.agents->front().mutable_agent()->clear_tracking();
   EXPECT_EQ(result_of(found, "in the kernel").verdict, Verdict::Skipped);

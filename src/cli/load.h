@@ -45,7 +45,8 @@ struct ZoneFacts {
 v1::ZoneList zones_of(const ZoneFacts& facts);
 bool has_zone(const v1::ZoneList& zones, std::string_view name);
 
-// Where a connection to the service goes that comes in at a proxy of zone `from`.
+// Where a connection to the service goes that comes in at a proxy of zone `from`, or is made on a
+// machine there whose kernel translates it.
 struct RouteFacts {
   v1::Resource service{};
   std::string from{};

@@ -133,7 +133,7 @@ TEST(RouteExplain, WhatProxiesOfTheZoneMayHaveDecides) {
 
   const std::string text = text_of(full);
 
-  EXPECT_THAT(text, HasSubstr("4 of 10 places taken; of proxies in b: proxy/b1 4 of 4"));
+  EXPECT_THAT(text, HasSubstr("4 of 10 places taken; of holders in b: proxy/b1 4 of 4"));
   EXPECT_THAT(text, HasSubstr("next:      c: it has a place, and b is full\n"));
   EXPECT_THAT(text, HasSubstr("overflow: the connection goes to b, beyond its limit"));
 }
@@ -160,6 +160,45 @@ TEST(RouteExplain, ZonesWhereNobodyCarriesItAreNotInTheOrder) {
   EXPECT_THAT(text, Not(HasSubstr("2       ")));
   some.known.agents.clear();
   EXPECT_THAT(text_of(some), HasSubstr("nowhere: no agent that can be reached carries it"));
+}
+
+void add_endpoint(RouteFacts& facts, const std::string& zone) {
+  v1::ServiceEndpoint& made = *facts.service.mutable_service()->add_endpoints();
+  made.set_address("10.1.0.7:8080");
+  made.set_zone(zone);
+}
+
+TEST(RouteExplain, AServiceForKernelsGoesWhereItsEndpointsAre) {
+  RouteFacts kernels = facts();
+  kernels.known.agents.clear();
+  for (const char* zone : {"a", "b", ""}) add_endpoint(kernels, zone);
+  hold(pool_in(kernels, 1), "b1", 4, 4);
+  kernels.known.load.mutable_pools(1)->mutable_holders(0)->set_holder("agent/b1");
+  kernels.service.mutable_service()->set_when_full(v1::WHEN_FULL_QUEUE);
+
+  const std::string text = text_of(kernels);
+
+  EXPECT_THAT(text, HasSubstr("1       b         full   4 of 10 places taken; of holders in b: "
+                              "agent/b1 4 of 4"));
+  EXPECT_THAT(text, HasSubstr("2       a         yes"));
+  EXPECT_THAT(text, HasSubstr("3       no zone   yes    no limit"));
+  EXPECT_THAT(text, HasSubstr("next:      a: it has a place, and b is full\n"));
+  EXPECT_THAT(text, HasSubstr("queue: the connection is refused (ECONNREFUSED)"));
+}
+
+TEST(RouteExplain, OfAServiceForBothItIsSaidWhoCannotGoThere) {
+  RouteFacts both = facts();
+  for (const char* zone : {"a", "b"}) add_endpoint(both, zone);
+  EXPECT_THAT(text_of(both), HasSubstr("next:      b: it is first and has a place\n"));
+
+  both.known.agents.erase(both.known.agents.begin() + 1);
+  EXPECT_THAT(text_of(both),
+              HasSubstr("next:      b: it is first and has a place; only endpoints"));
+  both.from = "c";
+  EXPECT_THAT(text_of(both), HasSubstr("next:      c: it is first and has a place; no endpoint"));
+  for (v1::Resource& agent : both.known.agents) agent.mutable_agent()->clear_tunnels();
+  EXPECT_THAT(text_of(both),
+              HasSubstr("next:      a: it is first and has a place; only endpoints"));
 }
 
 TEST(RouteExplain, WithoutALimitThereIsAlwaysRoom) {

@@ -30,8 +30,10 @@ constexpr ReasonInfo kReasons[] = {
      "The folder of pins belongs to programs that are attached to another cgroup.",
      "name the cgroup it was loaded with, or another folder"},
     {"HF8108", "the pins cannot be opened",
-     "Nothing was loaded there yet, or this process may not use it.",
-     "load the programs first; see that the agent may read the folder"},
+     "Nothing was loaded there yet, since nobody did or since the machine does not allow it; or "
+     "this process may not use what was.",
+     "run `holdfastd track check` there as root: it says what keeps the machine from it; if "
+     "nothing does, `holdfastd track load --owner USER`, the agent's"},
     {"HF8109", "a map of the kernel cannot be read or written",
      "The kernel refused, or a map is full; the message says what was done.",
      "if it is full, load with larger sizes; else report it with the message"},

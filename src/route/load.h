@@ -35,7 +35,8 @@ struct Capacity {
   bool operator==(const Capacity&) const = default;
 };
 
-// Connections that did not come to be, or were cut, by cause.
+// Connections that did not come to be, or were cut, by cause. All of them were opened, and are
+// closed.
 struct FailedCounts {
   uint64_t refused = 0;
   uint64_t timed_out = 0;
@@ -50,7 +51,7 @@ struct FailedCounts {
 struct PoolReport {
   PoolKey pool{};
   uint64_t active = 0;  // places taken now
-  uint64_t opened = 0;
+  uint64_t opened = 0;  // from when somebody was asked for them: of a kernel its SYN
   uint64_t closed = 0;
   FailedCounts failed{};
   uint64_t turned_away = 0;  // wanted a place here, found none, and went on

@@ -24,7 +24,8 @@ struct LocalityLoad {
   uint64_t active = 0;
   uint64_t opened = 0;  // since the report before, as the rest
   uint64_t closed = 0;
-  uint64_t failed = 0;  // refused, timed out, reset, given up: they did not come to be
+  // Of the opened and the closed: refused, timed out, reset, given up. They did not come to be.
+  uint64_t failed = 0;
   bool operator==(const LocalityLoad&) const = default;
 };
 

@@ -158,7 +158,8 @@ void Places::give_back(std::string_view service, std::string_view zone, Ended ho
   PoolReport& counts = pool->counts;
   HF_CHECK(counts.active > 0, "a place that was taken");
   --counts.active;
-  if (was_opened) ++counts.closed;
+  if (!was_opened) return;
+  ++counts.closed;
   switch (how) {
     case Ended::Closed:
       break;

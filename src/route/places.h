@@ -63,9 +63,10 @@ class Places {
              IfTaken if_taken = IfTaken::Decide);
   // Whether who finds it full waits for as long as it likes.
   bool queues(std::string_view service) const;
-  // The end of what take() gave. `opened`: it was a connection, so it is counted as opened and
-  // closed; else it only gives the place back, with its cause of failure.
+  // Somebody is asked for the connection that has the place: it is counted as opened, and as closed
+  // at its end, whatever that is, as a kernel counts from the SYN on.
   void opened(std::string_view service, std::string_view zone);
+  // The end of what take() gave. Of what was not opened only the place is given back.
   void give_back(std::string_view service, std::string_view zone, Ended how, bool was_opened,
                  Time now);
 

@@ -149,17 +149,20 @@ TEST_F(PlacesTest, APlaceThatIsGivenBackIsTakenAgain) {
 }
 
 TEST_F(PlacesTest, CountsTellWhatBecameOfConnections) {
-  take();
-  places_.opened("web", "a");
-  end("a", Ended::Reset);
-  for (const Ended how : {Ended::Refused, Ended::TimedOut, Ended::GaveUp, Ended::Cut}) {
+  for (const Ended how :
+       {Ended::Closed, Ended::Refused, Ended::TimedOut, Ended::Reset, Ended::GaveUp, Ended::Cut}) {
     take();
-    end("a", how, false);
+    EXPECT_EQ(row("a").opened, row("a").closed) << "nobody was asked for it yet";
+    places_.opened("web", "a");
+    EXPECT_EQ(row("a").opened, row("a").closed + 1);
+    end("a", how);
   }
+  take();
+  end("a", Ended::GaveUp, false);
 
   const PoolReport counts = row("a");
-  EXPECT_EQ(counts.opened, 1u);
-  EXPECT_EQ(counts.closed, 1u);
+  EXPECT_EQ(counts.opened, 6u);
+  EXPECT_EQ(counts.closed, 6u);
   EXPECT_EQ(counts.active, 0u);
   EXPECT_EQ(counts.failed,
             (FailedCounts{.refused = 1, .timed_out = 1, .reset = 1, .gave_up = 1, .cut = 1}));

@@ -41,8 +41,8 @@ ConnectionRow* ConnectionCounts::hold(const AskedFor& asked, std::string_view zo
   return &row;
 }
 
-void ConnectionCounts::ended(ConnectionRow& row, route::Ended how, bool was_opened) {
-  if (was_opened) row.closed += 1;
+void ConnectionCounts::ended(ConnectionRow& row, route::Ended how) {
+  row.closed += 1;
   uint64_t* failed = count_of(row.failed, how);
   if (failed != nullptr) *failed += 1;
 }

@@ -37,7 +37,7 @@ struct ConnectionRow {
   std::string protocol{};
   uint64_t opened = 0;
   uint64_t closed = 0;
-  route::FailedCounts failed{};  // `cut` ones were opened, others not
+  route::FailedCounts failed{};  // of the closed
   size_t held = 0;               // by connections that run or are being opened
 
   uint64_t active() const { return opened - closed; }
@@ -59,8 +59,8 @@ class ConnectionCounts {
   // Held until it is let go. Null, and counted, if there are too many.
   ConnectionRow* hold(const AskedFor& asked, std::string_view zone);
   static void let_go(ConnectionRow& row) { row.held -= 1; }
-  // Its counts, at the end of a connection or of a try.
-  static void ended(ConnectionRow& row, route::Ended how, bool was_opened);
+  // Its counts, at the end of what was opened.
+  static void ended(ConnectionRow& row, route::Ended how);
 
   // Those of services that are gone, once nothing holds them.
   void forget_unless(const std::function<bool(const std::string& service)>& is_there);

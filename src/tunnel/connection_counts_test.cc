@@ -23,16 +23,16 @@ TEST(ConnectionCounts, APortAndAZoneHaveARowOfTheirOwn) {
   EXPECT_EQ(row->address, "10.0.0.1");
 }
 
-TEST(ConnectionCounts, WhatWasOpenedIsClosedAndOnlyWhatWentWrongHasFailed) {
+TEST(ConnectionCounts, WhateverItsEndItIsClosedAndOnlyWhatWentWrongHasFailed) {
   ConnectionCounts counts(10);
   ConnectionRow& row = *counts.hold(web(), "a");
-  row.opened = 3;
+  row.opened = 4;
 
-  ConnectionCounts::ended(row, Ended::Closed, true);
-  ConnectionCounts::ended(row, Ended::Cut, true);
-  ConnectionCounts::ended(row, Ended::Refused, false);
+  ConnectionCounts::ended(row, Ended::Closed);
+  ConnectionCounts::ended(row, Ended::Cut);
+  ConnectionCounts::ended(row, Ended::Refused);
 
-  EXPECT_EQ(row.closed, 2U);
+  EXPECT_EQ(row.closed, 3U);
   EXPECT_EQ(row.active(), 1U);
   EXPECT_EQ(row.failed, (route::FailedCounts{.refused = 1, .cut = 1}));
 }

@@ -172,6 +172,7 @@ asio::awaitable<Result<Reached>> DialService::try_all(Dialling& dialling, Placed
     const Duration left = dialling.deadline - shared_.parts.clock.now();
     if (left <= Duration::zero() || !way) break;
     const route::Choice& choice = dialling.tried.emplace_back(*std::move(way)).choice;
+    placed.place().opened();
     const Status opened = co_await try_one(dialling.tried.back(), open_stream(dialling.wanted),
                                            given, std::min(left, shared_.options.open_timeout));
     if (opened.ok()) {

@@ -1,5 +1,5 @@
-// A client's end of a stream and the place it takes: opened when a link takes the end, given back
-// with it. Ends that were not closed from both sides count as cut.
+// A client's end of a stream and the place it takes: given back with it. Ends that a link took and
+// that were not closed from both sides count as cut.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,6 @@ class PlacedEnd final : public StreamEnd {
 
   void attached(Link& link, StreamId stream) override {
     is_attached_ = true;
-    place_.opened();
     end_->attached(link, stream);
   }
   Pulled pull(std::span<char> into) override {

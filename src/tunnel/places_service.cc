@@ -39,7 +39,7 @@ void HeldPlace::swap(HeldPlace& other) noexcept {
 }
 
 void HeldPlace::opened() {
-  was_opened_ = true;
+  if (std::exchange(was_opened_, true)) return;
   if (row_ != nullptr) row_->opened += 1;
   if (in_places_) owner_->places_.opened(service_, zone_);
 }
@@ -177,7 +177,7 @@ asio::awaitable<Result<HeldPlace>> PlacesService::take(AskedFor asked, Zones zon
 
 void PlacesService::give_back(const HeldPlace& place, route::Ended how) {
   if (place.row_ != nullptr) {
-    ConnectionCounts::ended(*place.row_, how, place.was_opened_);
+    if (place.was_opened_) ConnectionCounts::ended(*place.row_, how);
     ConnectionCounts::let_go(*place.row_);
   }
   if (!place.in_places_) return;

@@ -40,9 +40,9 @@ class HeldPlace {
 
   explicit operator bool() const { return owner_ != nullptr; }
   const std::string& zone() const { return zone_; }
-  // The connection is there.
+  // An agent is about to be asked for it: from here on it is counted. Others may be asked after.
   void opened();
-  // Of one that was not opened: how it failed.
+  // How it ended, or failed; of one that was not opened nothing is counted.
   void give_back(route::Ended how);
 
  private:

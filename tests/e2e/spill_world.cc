@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -19,6 +20,8 @@ namespace {
 constexpr int kTickMs = 2;
 // How long a client waits for its first byte.
 constexpr Duration kPatience = std::chrono::seconds(10);
+// Of the connections of a second, those that stay in their zone: a change of less is chance.
+constexpr double kNoise = 0.15;
 
 sockaddr_in on_loopback(uint16_t port) {
   sockaddr_in address{};
@@ -74,7 +77,12 @@ ZoneApp::~ZoneApp() {
 
 void ZoneApp::run() {
   while (!ending_) {
-    for (const int socket : ready(events_)) socket == listener_ ? accept_one() : leave(socket);
+    // Who left made room for who came, and is seen first.
+    const std::vector<int> sockets = ready(events_);
+    for (const int socket : sockets) {
+      if (socket != listener_) leave(socket);
+    }
+    if (std::ranges::find(sockets, listener_) != sockets.end()) accept_one();
   }
 }
 
@@ -181,6 +189,25 @@ void SpillClients::run() {
       due += std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
     }
   }
+}
+
+int reversals(const std::vector<double>& shares) {
+  int turns = 0;
+  int direction = 0;
+  double from = shares.front();
+  for (const double share : shares) {
+    const double moved = share - from;
+    if (std::abs(moved) < kNoise) {
+      // Further the same way, or chance.
+      if (moved * direction > 0) from = share;
+      continue;
+    }
+    const int way = moved > 0 ? 1 : -1;
+    if (direction != 0 && way != direction) turns += 1;
+    direction = way;
+    from = share;
+  }
+  return turns;
 }
 
 }  // namespace holdfast::test

@@ -90,4 +90,8 @@ class SpillClients {
   std::thread thread_;
 };
 
+// Times that a share of connections, second by second, turned back; changes that may be chance are
+// none.
+int reversals(const std::vector<double>& shares);
+
 }  // namespace holdfast::test

@@ -4,9 +4,14 @@
        [PAUSE]            then "held"; each line of stdin asks all again and prints the names again
   rate IP PORT SECONDS    opens so many a second, holds each for so many seconds, and prints how many
        COUNT HOLD         were served and how many refused
+  keep IP PORT HOLD       has as many open as the last line of stdin says, each for about HOLD seconds;
+                          each second prints how many there are in zones a, b and c, and how many were
+                          refused since the last time
   churn IP PORT SECONDS   opens and closes all the time, in several ways; prints how many connected
 """
+import os
 import random
+import select
 import socket
 import struct
 import sys
@@ -88,4 +93,29 @@ def rate():
     print(served, refused)
 
 
-{"hold": hold, "rate": rate, "churn": churn}[sys.argv[1]]()
+def keep():
+    wanted = refused = 0
+    held = []
+    shown = time.monotonic()
+    while True:
+        if select.select([0], [], [], 0.01)[0]:
+            wanted = int(os.read(0, 100).split()[-1])
+        for _ in range(min(4, wanted - len(held))):
+            peer = connect()
+            if not peer:
+                refused += 1
+                break
+            peer.settimeout(30)
+            zone = peer.recv(1).decode()
+            held.append((time.monotonic() + random.uniform(0.5, 1.5) * AMOUNT, zone, peer))
+        now = time.monotonic()
+        if now >= shown + 1:
+            zones = [zone for _, zone, _ in held]
+            print(*(zones.count(zone) for zone in "abc"), refused, flush=True)
+            shown, refused = now, 0
+        for _, _, peer in (one for one in held if one[0] <= now):
+            peer.close()
+        held = [one for one in held if one[0] > now]  # who ended is replaced in the next round
+
+
+{"hold": hold, "rate": rate, "keep": keep, "churn": churn}[sys.argv[1]]()

@@ -265,6 +265,25 @@ TEST_F(LoadStatsServiceTest, ItCanBeEndedAtAnyMoment) {
   }
 }
 
+// What failed is among the opened and the closed of every holder, and is told once.
+TEST(LoadStatsWords, ARequestIsAConnectionThatEndedWellOrFailed) {
+  const auto told = [](const route::LocalityLoad& load) {
+    const route::ClusterLoad cluster{.service = "web", .localities = {load}};
+    return api::to_proto({cluster}).cluster_stats(0).upstream_locality_stats(0);
+  };
+
+  const auto some = told({.zone = "a", .active = 4, .opened = 10, .closed = 7, .failed = 3});
+  EXPECT_EQ(some.total_issued_requests(), 10U);
+  EXPECT_EQ(some.total_successful_requests(), 4U);
+  EXPECT_EQ(some.total_error_requests(), 3U);
+  EXPECT_EQ(some.total_requests_in_progress(), 4U);
+  EXPECT_EQ(some.total_new_connections(), 10U);
+  EXPECT_EQ(some.total_fail_connections(), 3U);
+  EXPECT_EQ(some.total_active_connections(), 4U);
+
+  EXPECT_EQ(told({.closed = 2, .failed = 3}).total_successful_requests(), 0U);
+}
+
 TEST(LoadStatsWords, AnIntervalMayBeAnything) {
   envoy::service::load_stats::v3::LoadStatsResponse response;
   const auto read = [&](int64_t seconds, int32_t nanos) {

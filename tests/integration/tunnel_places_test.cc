@@ -109,6 +109,7 @@ TEST_F(TunnelPlaces, TheOwnZoneFillsThenTheNextAndThenNobodyIsLetIn) {
   EXPECT_EQ(row(proxy, "b").opened, 3U);
   EXPECT_EQ(row(proxy, "b").closed, 1U);
   EXPECT_EQ(row(proxy, "b").failed, route::FailedCounts());
+  EXPECT_EQ(row(proxy, "c").opened + row(proxy, "a").opened, 2U) << "who is refused is not opened";
 }
 
 TEST_F(TunnelPlaces, WithoutLimitsConnectionsAreCountedByZone) {
@@ -161,7 +162,8 @@ TEST_F(TunnelPlaces, EveryWayToFailGivesThePlaceBackWithItsCause) {
   EXPECT_FALSE(lost.reached->ok());
   EXPECT_EQ(taken(proxy, "a"), 0U);
   EXPECT_EQ(row(proxy, "a").failed.reset, 1U);
-  EXPECT_EQ(row(proxy, "a").opened, 0U);
+  EXPECT_EQ(row(proxy, "a").opened, 3U);
+  EXPECT_EQ(row(proxy, "a").closed, 3U);
 }
 
 // However many refuse at home: the last try is elsewhere.
@@ -172,6 +174,9 @@ TEST_F(TunnelPlaces, AZoneWhoseApplicationsRefuseIsLeftForAnother) {
     add_agent(proxy, name, "a").set_answer(RawAgent::Answer::Refuse);
   }
   EXPECT_EQ(connect(proxy), "HF2203");
+  EXPECT_EQ(row(proxy, "a").opened, 1U) << "however many agents were asked";
+  EXPECT_EQ(row(proxy, "a").closed, 1U);
+  EXPECT_EQ(row(proxy, "a").failed, (route::FailedCounts{.refused = 1}));
   RawAgent& other = add_agent(proxy, "edge-b", "b");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(connect(proxy), "b") << "without limits";
 
@@ -224,6 +229,8 @@ TEST_F(TunnelPlaces, WhoGivesUpWhileItIsOpenedGivesItsPlaceBack) {
 
   EXPECT_EQ(taken(proxy, "a"), 0U);
   EXPECT_EQ(row(proxy, "a").failed.gave_up, 1U);
+  EXPECT_EQ(row(proxy, "a").opened, 1U);
+  EXPECT_EQ(row(proxy, "a").active(), 0U);
   EXPECT_EQ(row(proxy, "a").held, 0U);
 }
 
@@ -238,7 +245,10 @@ TEST_F(TunnelPlaces, AZoneWhoseAgentsRefuseIsLeftForTheNext) {
   EXPECT_EQ(taken(proxy, "a"), 0U);
   EXPECT_EQ(taken(proxy, "b"), 1U);
   EXPECT_EQ(row(proxy, "a").failed.refused, 1U);
+  EXPECT_EQ(row(proxy, "a").opened, 1U);
+  EXPECT_EQ(row(proxy, "a").closed, 1U);
   EXPECT_EQ(row(proxy, "b").opened, 1U);
+  EXPECT_EQ(row(proxy, "b").active(), 1U);
 }
 
 TEST_F(TunnelPlaces, WhatGoesThroughAPeerIsCountedWhereTheClientCameIn) {
@@ -250,7 +260,7 @@ TEST_F(TunnelPlaces, WhatGoesThroughAPeerIsCountedWhereTheClientCameIn) {
   limit(second, {{"b", 1}});
   ASSERT_TRUE(fleet_.until([&] { return connect(first) == "b"; }));
 
-  EXPECT_EQ(row(first, "b").opened, 1U);
+  EXPECT_EQ(row(first, "b").active(), 1U);
   EXPECT_EQ(taken(first, "b"), 1U);
   EXPECT_EQ(row(second, "b").opened, 0U);
   EXPECT_EQ(taken(second, "b"), 0U);
@@ -269,6 +279,7 @@ TEST_F(TunnelPlaces, WhoWaitsIsServedInTurnOrRefusedAfterAWhile) {
   Pending& second = begin(proxy);
   ASSERT_TRUE(waits(proxy, 2));
   EXPECT_EQ(connect(proxy), "HF2208");
+  EXPECT_EQ(row(proxy, "a").opened, 1U) << "nobody is asked for who waits";
   end(clients_[0]);
   ASSERT_TRUE(fleet_.until([&] { return first.reached.has_value(); }));
 
@@ -279,6 +290,7 @@ TEST_F(TunnelPlaces, WhoWaitsIsServedInTurnOrRefusedAfterAWhile) {
   const PlacesStats& stats = proxy.service->places().stats();
   EXPECT_EQ(stats.waited, 1U);
   EXPECT_EQ(stats.waited_in_vain, 1U);
+  EXPECT_EQ(row(proxy, "a").opened, 2U);
   EXPECT_EQ(proxy.service->places().waiting(), 0U);
 }
 
