@@ -245,8 +245,8 @@ Status no_rights(std::string_view doing) {
       fmt::format("{} is not permitted: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are needed", doing));
 }
 
-// The least of the youngest kind, since 5.14. Rights are looked at before the kind is, so what is
-// not permitted says nothing of the kernel's age.
+// The least of programs first: what is not permitted says nothing of the kernel's age. Then the
+// youngest thing that is needed, an error of our own in connect and sendmsg, since 6.1.
 Status try_a_program() {
   const std::array<bpf_insn, 2> nothing = {{
       {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
@@ -255,10 +255,13 @@ Status try_a_program() {
   LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = BPF_F_SLEEPABLE, );
   const Descriptor program(
       bpf_prog_load(BPF_PROG_TYPE_SYSCALL, "hf_try", "GPL", nothing.data(), nothing.size(), &opts));
-  if (program.is_open()) return absl::OkStatus();
-  if (errno == EPERM) return no_rights("loading programs into the kernel");
+  if (!program.is_open() && errno == EPERM) return no_rights("loading programs into the kernel");
+  if (program.is_open() &&
+      libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_FUNC_set_retval, nullptr) != 0) {
+    return absl::OkStatus();
+  }
   return wrong("HF8104",
-               "the kernel does not take the programs: it is older than 5.14, or "
+               "the kernel does not take the programs: it is older than 6.1, or "
                "BPF is switched off in it");
 }
 
