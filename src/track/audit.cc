@@ -1,5 +1,7 @@
 #include "track/audit.h"
 
+#include <algorithm>
+
 namespace holdfast::track {
 namespace {
 
@@ -37,9 +39,14 @@ Drift compare(const CounterSample& before, const Alive& alive, const CounterSamp
   Drift drift{.key = before.key};
   drift.active = outside(alive.counted, counted - closed, counted + opened);
   // A place is taken shortly before the connection is counted, and may be given back without one:
-  // with traffic there is no bound, so it is judged only when nothing moved.
+  // with traffic there is no bound, so it is judged on its own only when nothing moved. But an end
+  // gives back the place with the count: those that were missed left their places behind, and no
+  // more of them than are taken and by nobody who was there.
+  const int64_t left = signed_difference(before.reserved, 0) - alive.places;
   if (opened == 0 && closed == 0 && before.reserved == after.reserved) {
-    drift.reserved = signed_difference(before.reserved, 0) - alive.places;
+    drift.reserved = left;
+  } else if (drift.active > 0) {
+    drift.reserved = std::clamp<int64_t>(left - closed, 0, drift.active);
   }
   return drift;
 }

@@ -51,6 +51,25 @@ TEST(Audit, WhatHappensDuringAnAuditIsNoDrift) {
   EXPECT_EQ(drift(sample(30, 10, 20), flows(26), sample(35, 18, 17))[0].active, -1);
 }
 
+// 60 at first, 5 opened and 8 closed meanwhile: 52 at least must have been seen.
+TEST(Audit, EndsThatWereMissedGiveTheirPlacesBackOnABusyKeyToo) {
+  const auto found = drift(sample(100, 40, 60), flows(32), sample(105, 48, 57));
+
+  ASSERT_EQ(found, (std::vector{Drift{.key = kKey, .active = 20, .reserved = 20}}));
+  EXPECT_EQ(57 + repair_of(found[0]).reserved, 37U) << "wrapping";
+}
+
+TEST(Audit, OnABusyKeyNoPlaceIsGivenBackThatMayBeSomebodys) {
+  const CounterSample after = sample(105, 48, 57);
+
+  EXPECT_EQ(drift(sample(100, 40, 45), flows(32), after)[0].reserved, 5) << "fewer are taken";
+  EXPECT_EQ(drift(sample(100, 40, 40), flows(32), after)[0].reserved, 0);
+  EXPECT_EQ(drift(sample(100, 40, 30), flows(32), after)[0].reserved, 0);
+  EXPECT_EQ(drift(sample(100, 40, 90), flows(32), after)[0].reserved, 20) << "as many as ends";
+  EXPECT_TRUE(drift(sample(100, 40, 90), flows(60), after).empty()) << "no end was missed";
+  EXPECT_EQ(drift(sample(100, 40, 90), flows(70), after)[0].reserved, 0) << "beginnings were";
+}
+
 TEST(Audit, CountersThatWrapDuringAnAuditAreNoDrift) {
   EXPECT_TRUE(
       drift(sample(UINT32_MAX, UINT32_MAX - 3, 3), flows(4), sample(1, UINT32_MAX - 3, 5)).empty());
