@@ -1,5 +1,6 @@
 // The life of TCP connections as the kernel counts it: every way to begin and to end one.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -309,9 +310,12 @@ TEST_F(TrackTcp, CountersThatWrapGoOnCounting) {
 
 TEST_F(TrackTcp, RealProgramsAreTranslatedAndCounted) {
   const uint16_t web_port = port_of(listen_on("127.0.0.1"));
-  ChildProcess web({.arguments = {"/usr/bin/python3", "-m", "http.server", std::to_string(web_port),
-                                  "--bind", "127.0.0.1"},
-                    .output_file = "/dev/null"});
+  const std::string serve = fmt::format(
+      "from http.server import *\n"
+      "ThreadingHTTPServer.request_queue_size = 512\n"
+      "ThreadingHTTPServer(('127.0.0.1', {}), SimpleHTTPRequestHandler).serve_forever()",
+      web_port);
+  ChildProcess web({.arguments = {"/usr/bin/python3", "-c", serve}, .output_file = "/dev/null"});
   ASSERT_TRUE(
       eventually([&] { return try_connect(tcp_socket(), "127.0.0.1", web_port) == 0; }, 10s));
   world->serve({{.at = endpoint("127.0.0.1", web_port), .zone = 1}});
@@ -330,6 +334,14 @@ TEST_F(TrackTcp, RealProgramsAreTranslatedAndCounted) {
   EXPECT_EQ(python.output, "('10.96.0.1', 80)\n");
 
   EXPECT_TRUE(world->comes_to({.opened = 3, .closed = 3}));
+
+  // 50 at a time, each for one request: the server speaks HTTP/1.0.
+  const ProgramResult wrk = run_program({"wrk", "-t2", "-c50", "-d2s", "http://10.96.0.1/"}, 60s);
+  EXPECT_EQ(wrk.exit_code, 0) << wrk.output;
+  EXPECT_TRUE(eventually(
+      [&] { return world->counts().opened == world->counts().closed && world->alive() == 0; }, 60s))
+      << world->counts().opened << "/" << world->counts().closed;
+  EXPECT_GT(world->counts().opened, 3U + 50U) << wrk.output;
 }
 
 TEST_F(TrackTcp, ThousandsThatAreKilledOrDestroyedAreAllCounted) {
