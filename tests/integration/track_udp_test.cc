@@ -302,6 +302,24 @@ TEST_F(TrackUdp, FlowsThatProcessesTakeFromEachOtherEndUnderTheirOwnService) {
   }
 }
 
+TEST_F(TrackUdp, AConnectedSocketOverIPv6) {
+  const Socket six = bound_udp("::1");
+  world->serve({udp("fd00::1", {backend(six)})});
+  Socket mine = udp_socket(AF_INET6);
+  ASSERT_EQ(try_connect(mine, "fd00::1", 53), 0);
+  EXPECT_EQ(peer_name(mine), "[fd00::1]:53");
+  ASSERT_EQ(::send(mine.get(), "a", 1, 0), 1);
+  answer(six);
+  std::string from;
+  EXPECT_EQ(received(mine, &from), "to a");
+  EXPECT_EQ(from, "[fd00::1]:53");
+  EXPECT_EQ(world->counts(), (Opened{.opened = 1, .closed = 0}));
+
+  mine = Socket();
+
+  EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
+}
+
 TEST_F(TrackUdp, IPv6OverUdpAndTcp) {
   const Socket six = bound_udp("::1");
   const Socket listener = listen_on("::1");
