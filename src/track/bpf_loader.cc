@@ -256,8 +256,8 @@ Status try_a_program() {
   const Descriptor program(
       bpf_prog_load(BPF_PROG_TYPE_SYSCALL, "hf_try", "GPL", nothing.data(), nothing.size(), &opts));
   if (!program.is_open() && errno == EPERM) return no_rights("loading programs into the kernel");
-  if (program.is_open() && libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
-                                                   BPF_FUNC_set_retval, nullptr) != 0) {
+  if (program.is_open() &&
+      libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_FUNC_set_retval, nullptr) != 0) {
     return absl::OkStatus();
   }
   return wrong("HF8104",

@@ -452,8 +452,7 @@ TEST_F(TrackTcp, RealProgramsAreTranslatedAndCounted) {
       "ThreadingHTTPServer.request_queue_size = 512\n"
       "ThreadingHTTPServer(('127.0.0.1', {}), SimpleHTTPRequestHandler).serve_forever()",
       web_port);
-  ChildProcess web(
-      {.arguments = {"/usr/bin/python3", "-c", serve}, .output_file = "/dev/null"});
+  ChildProcess web({.arguments = {"/usr/bin/python3", "-c", serve}, .output_file = "/dev/null"});
   ASSERT_TRUE(
       eventually([&] { return try_connect(tcp_socket(), "127.0.0.1", web_port) == 0; }, 10s));
   world->serve({{.at = endpoint("127.0.0.1", web_port), .zone = 1}});
@@ -474,12 +473,10 @@ TEST_F(TrackTcp, RealProgramsAreTranslatedAndCounted) {
   EXPECT_TRUE(world->comes_to({.opened = 3, .closed = 3}));
 
   // 50 at a time, each for one request: the server speaks HTTP/1.0.
-  const ProgramResult wrk =
-      run_program({"wrk", "-t2", "-c50", "-d2s", "http://10.96.0.1/"}, 60s);
+  const ProgramResult wrk = run_program({"wrk", "-t2", "-c50", "-d2s", "http://10.96.0.1/"}, 60s);
   EXPECT_EQ(wrk.exit_code, 0) << wrk.output;
   EXPECT_TRUE(eventually(
-      [&] { return world->counts().opened == world->counts().closed && world->alive() == 0; },
-      60s))
+      [&] { return world->counts().opened == world->counts().closed && world->alive() == 0; }, 60s))
       << world->counts().opened << "/" << world->counts().closed;
   EXPECT_GT(world->counts().opened, 3U + 50U) << wrk.output;
 }
