@@ -60,10 +60,14 @@ class PodTranslation {
 
   Status translate() {
     TRY_OK(read_old());
-    TRY(settings_, read_settings(pod_, old_, options_));
+    std::vector<Warning> found;
+    std::vector<Slot> slots = find_slots(pod_, old_, handler(), found);
+    const Result<Settings> settings = read_settings(pod_, old_, options_);
+    if (slots.empty() && !settings.ok()) return undo();  // there is nothing that they could steer
+    TRY(settings_, settings);
     if (settings_.gateway) return undo();
     if (!settings_.enabled) return exclude_real_ports();
-    std::vector<Slot> slots = find_slots(pod_, old_, handler(), warnings_);
+    warnings_ = std::move(found);
     if (slots.empty()) return undo();
     if (is_on_host()) return undo();
     TRY_OK(check_name(spec(), handler()));
