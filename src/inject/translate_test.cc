@@ -315,7 +315,9 @@ TEST(Translate, OriginalsThatFitNoAnnotationAreRefused) {
   }
   http["httpHeaders"] = std::move(headers);
 
-  EXPECT_EQ(code_of(translate(pod, {}).status()), "HF7106");
+  const Status refused = translate(pod, {}).status();
+  EXPECT_EQ(code_of(refused), "HF7106");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << "it is no conflict";
 }
 
 TEST(Translate, OtherKindsAndOtherGroupsComeBackAsTheyAre) {
