@@ -305,6 +305,31 @@ TEST(Translate, AHookIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryContainer) {
   EXPECT_EQ(at(done.document, "/spec/containers/0/lifecycle"), hooks);
 }
 
+TEST(Translate, AHandlerInsideAnAgentIsToldUnderTheAgentsKeyWhereToListen) {
+  const std::pair<const char*, const char*> rows[] = {
+      {R"({"args":["agent"]})", "HOLDFAST_AGENT_PROBE_LISTEN"},
+      {R"({"command":["holdfastd","--log-level","debug","agent"],"args":["--name","probe"]})",
+       "HOLDFAST_AGENT_PROBE_LISTEN"},
+      {R"({"args":["probe","--address","agent"]})", "HOLDFAST_PROBE_LISTEN"},
+      {R"({"args":null})", "HOLDFAST_PROBE_LISTEN"},
+  };
+  for (const auto& [words, variable] : rows) {
+    json::value pod = web_pod();
+    json::object handler = parse(words).as_object();
+    handler["name"] = "holdfast-sidecar";
+    handler["image"] = "x/holdfastd";
+    pod.at("spec").at("containers").as_array().push_back(handler);
+
+    const Translation done = translated(pod);
+
+    EXPECT_EQ(at(done.document, "/spec/containers/1/env").as_array().size(), 2u) << words;
+    EXPECT_EQ(at(done.document, "/spec/containers/1/env/1/name"), variable) << words;
+    EXPECT_EQ(at(done.document, "/spec/containers/1/env/1/value"), "[::]:9000") << words;
+    EXPECT_THAT(translated(done.document).patch, IsEmpty()) << words;
+    EXPECT_EQ(undo(done.document, {})->document, pod) << words;
+  }
+}
+
 TEST(Translate, OriginalsThatFitNoAnnotationAreRefused) {
   json::value pod = web_pod();
   json::object& http =
