@@ -76,8 +76,7 @@ AgentPart::AgentPart(const PartWorld& world, std::unique_ptr<tunnel::AgentServic
       node_(identity::to_string(world.held.who)),
       zone_(world.held.who.zone),
       checks_(world.loop, world.clock, options.seed),
-      probe_listen_(options.config.probe_listen),
-      probes_(world, options.probe),
+      probes_(world, options.config.probe_listen, options.probe),
       tracking_(world, options.config.tracking, options.seed),
       agent_(std::move(agent)) {
   agent_->on_change(world.changed);
@@ -90,7 +89,7 @@ Status AgentPart::use(const config::AgentSection& config, const config::ProbeSec
   TRY(const std::vector<probe::CheckSpec> specs, check_specs(config.checks, targets));
   v1::Exposed exposed = exposed_of(targets, config);
   TRY_OK(tunnel::fitting(exposed).status());
-  if (!probe_listen_.empty()) TRY_OK(probes_.use(probe, specs));
+  TRY_OK(probes_.use(probe, specs));
   checks_.set(specs, targets);
   checks_.judge(exposed);
   TRY_OK(agent_->set_exposed(exposed));

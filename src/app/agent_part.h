@@ -29,7 +29,7 @@ class AgentPart final : public NodePart {
   static Result<std::unique_ptr<NodePart>> make(const PartWorld& world,
                                                 const AgentPartOptions& options);
 
-  Result<std::vector<std::string>> listen() override { return probes_.listen(probe_listen_); }
+  Result<std::vector<std::string>> listen() override { return probes_.listen(); }
   void start() override;
   asio::awaitable<void> stop() override;
   void hurry() override;
@@ -70,7 +70,6 @@ class AgentPart final : public NodePart {
   CacheMark settings_mark_;
   bool started_ = false;
   AgentChecks checks_;
-  std::string probe_listen_;
   AgentProbes probes_;
   AgentTracking tracking_;
   std::unique_ptr<tunnel::AgentService> agent_;

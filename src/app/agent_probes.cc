@@ -2,29 +2,24 @@
 
 #include <fmt/format.h>
 
+#include "app/handler_limits.h"
 #include "app/probe_registry.h"
 #include "base/reason.h"
 
 namespace holdfast::app {
-namespace {
 
-net::HttpServerOptions http_options(const config::ProbeSection& config) {
-  net::HttpServerOptions options = probe::handler_http_options();
-  options.max_connections = config.limits.connections;
-  return options;
-}
-
-}  // namespace
-
-AgentProbes::AgentProbes(const PartWorld& world, const config::ProbeSection& config)
-    : prober_(world.loop, {.address = config.address,
+AgentProbes::AgentProbes(const PartWorld& world, std::string address,
+                         const config::ProbeSection& config)
+    : address_(std::move(address)),
+      prober_(world.loop, {.address = config.address,
                            .source = config.source,
                            .max_running = config.limits.running}),
       handler_(world.loop, {.clock = world.clock, .metrics = world.registry, .prober = prober_},
-               http_options(config)) {}
+               address_.empty() ? probe::handler_http_options() : handler_options(config)) {}
 
 Status AgentProbes::use(const config::ProbeSection& config,
                         const std::vector<probe::CheckSpec>& checks) {
+  if (address_.empty()) return absl::OkStatus();
   TRY(probe::ChosenRegistry chosen, read_registry(config));
   if (chosen.from.empty()) {
     chosen.from = "agent.checks";
@@ -38,9 +33,9 @@ Status AgentProbes::use(const config::ProbeSection& config,
   return absl::OkStatus();
 }
 
-Result<std::vector<std::string>> AgentProbes::listen(const std::string& address) {
-  if (address.empty()) return std::vector<std::string>();
-  Result<std::string> bound = handler_.listen(address);
+Result<std::vector<std::string>> AgentProbes::listen() {
+  if (address_.empty()) return std::vector<std::string>();
+  Result<std::string> bound = handler_.listen(handler_address(address_));
   if (!bound.ok()) {
     const Reason reason = split_reason(bound.status());
     return coded(bound.status().code(), reason.code,

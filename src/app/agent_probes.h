@@ -18,15 +18,17 @@ namespace holdfast::app {
 
 class AgentProbes {
  public:
-  AgentProbes(const PartWorld& world, const config::ProbeSection& config);
+  // Without an address it is not there: the rest does nothing.
+  AgentProbes(const PartWorld& world, std::string address, const config::ProbeSection& config);
 
   // From here on. kInvalidArgument, and no change, if the list is of no use.
   Status use(const config::ProbeSection& config, const std::vector<probe::CheckSpec>& checks);
-  // Nothing for an empty address. Errors as of net::HttpServer.
-  Result<std::vector<std::string>> listen(const std::string& address);
+  // Errors as of net::HttpServer.
+  Result<std::vector<std::string>> listen();
   asio::awaitable<void> stop() { return handler_.stop(); }
 
  private:
+  std::string address_;
   probe::ProberService prober_;
   probe::HandlerServer handler_;
 };

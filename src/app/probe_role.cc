@@ -1,9 +1,6 @@
 #include "app/probe_role.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -11,10 +8,10 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
 #include <csignal>
 #include <iostream>
 
+#include "app/handler_limits.h"
 #include "app/log_config.h"
 #include "app/probe_registry.h"
 #include "app/sd_notify.h"
@@ -30,37 +27,12 @@ namespace {
 
 constexpr int kExitFailed = 1;
 constexpr int kExitBadConfig = 78;
-constexpr std::string_view kEverywhere = "[::]:";
 
 // With what is to be said of it.
 Result<probe::Registry> list_probes(const config::ProbeSection& config) {
   TRY(probe::ChosenRegistry chosen, read_registry(config));
   log_registry(chosen);
   return std::move(chosen.registry);
-}
-
-// A machine without IPv6 cannot listen on [::], and 0.0.0.0 is all that is meant by it there.
-std::string listen_address(const std::string& wanted) {
-  if (!wanted.starts_with(kEverywhere)) return wanted;
-  const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return "0.0.0.0:" + wanted.substr(kEverywhere.size());
-  ::close(socket);
-  return wanted;
-}
-
-// Each connection may need a second descriptor for its probe; a few are the process's own.
-size_t max_connections(uint64_t wanted) {
-  constexpr uint64_t kOwn = 16;
-  constexpr uint64_t kLeast = 8;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-  const uint64_t half = limit.rlim_cur / 2;
-  const uint64_t room = std::max(kLeast, half - std::min(half, kOwn));
-  if (room < wanted) {
-    log::warn("fewer connections than configured: the limit of open files holds",
-              {{"connections", room}, {"open_files", limit.rlim_cur}});
-  }
-  return std::min(room, wanted);
 }
 
 Status with_next_step(const Status& failed, const char* flag) {
@@ -73,7 +45,7 @@ Status with_next_step(const Status& failed, const char* flag) {
 }
 
 Status listen(probe::HandlerServer& handler, const config::ProbeSection& config) {
-  const Result<std::string> address = handler.listen(listen_address(config.listen));
+  const Result<std::string> address = handler.listen(handler_address(config.listen));
   if (!address.ok()) return with_next_step(address.status(), "--listen");
   log::info("probe handler serves", {{"address", *address}, {"probes_go_to", config.address}});
   if (config.health_listen.empty()) return absl::OkStatus();
@@ -134,10 +106,9 @@ int run_probe(const ProbeRole& role) {
   probe::ProberService prober(
       loop.get_executor(),
       {.address = config.address, .source = config.source, .max_running = config.limits.running});
-  net::HttpServerOptions options = probe::handler_http_options();
-  options.max_connections = max_connections(config.limits.connections);
   probe::HandlerServer handler(loop.get_executor(),
-                               {.clock = clock, .metrics = metrics, .prober = prober}, options);
+                               {.clock = clock, .metrics = metrics, .prober = prober},
+                               handler_options(config));
   handler.use(*std::move(registry));
   const Status listening = listen(handler, config);
   asio::co_spawn(loop, listening.ok() ? run_until_told(loop, role, handler) : handler.stop(),

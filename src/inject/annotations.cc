@@ -160,7 +160,7 @@ Status AnnotationWriter::finish() {
   for (const auto& member : old_.made) record_.made[member.key()] = member.value();
   const std::string text = to_text(record_);
   if (text.size() > kMaxRecordBytes) {
-    return coded(absl::StatusCode::kInvalidArgument, "HF7106",
+    return coded(absl::StatusCode::kResourceExhausted, "HF7106",
                  fmt::format("the original probes are {} bytes long; an annotation takes {}",
                              text.size(), kMaxRecordBytes));
   }

@@ -38,7 +38,7 @@ class AnnotationWriter {
   void enabled(uint16_t port);
   // In every list that is there, and in the seed's; notes the ports as excluded.
   void exclude(std::span<const uint16_t> ports);
-  // The record itself, last. HF7106: it would be too long.
+  // The record itself, last. kResourceExhausted with HF7106: it would be too long.
   Status finish();
 
  private:

@@ -142,6 +142,43 @@ TEST(Refusals, AListOfExclusionsThatIsNoneIsNamed) {
   }
 }
 
+TEST(Refusals, AnnotationsOfAPodThatHasNothingToTranslateAreNotRead) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"traffic.kuma.io/exclude-inbound-ports", "http"},
+      {"holdfast.dev/exclude-inbound-ports", "80;90"},
+      {"kuma.io/virtual-probes-port", "ninety"},
+      {"holdfast.dev/virtual-probes", "maybe"},
+  };
+  for (const auto& [name, value] : rows) {
+    json::value document = pod(json::serialize(json::object{{name, value}}));
+    EXPECT_THAT(refusal(document), HasSubstr("HF7103")) << name;
+    document.at("spec").at("containers").at(0).as_object().erase("livenessProbe");
+
+    const Result<Translation> done = translate(document, {});
+
+    ASSERT_TRUE(done.ok()) << done.status();
+    EXPECT_THAT(done->patch, IsEmpty()) << name;
+  }
+}
+
+// As Kuma's "sidecar skipped": what asks the handler is no real port.
+TEST(Refusals, TheProbesOfAHandlerThatIsThereAreNoRealPortsWhenDisabled) {
+  json::value document = pod(R"({"kuma.io/virtual-probes":"disabled"})");
+  document.at("spec")
+      .at("containers")
+      .as_array()
+      .push_back(json::parse(
+          R"({"name":"holdfast-sidecar","image":"x/holdfastd:1",
+          "readinessProbe":{"httpGet":{"path":"/healthz","port":9000}}})"));
+
+  const Result<Translation> off = translate(document, {});
+
+  ASSERT_TRUE(off.ok()) << off.status();
+  EXPECT_EQ(off->document.at("spec"), document.at("spec"));
+  EXPECT_THAT(json::serialize(off->document),
+              HasSubstr(R"("traffic.kuma.io/exclude-inbound-ports":"8080")"));
+}
+
 TEST(Refusals, APortWithBlanksOrASignIsNoPort) {
   for (const char* port : {"+9000", " 9000", "9000 ", "0x10", "-0", "65536", "9e3"}) {
     const json::object annotations{{"kuma.io/virtual-probes-port", port}};

@@ -131,6 +131,33 @@ TEST(Review, AnyOtherFailureLetsThePodInAsItIsWithAWarning) {
   EXPECT_THAT(made.reason, HasSubstr("HF7101"));
 }
 
+TEST(Review, APodWhoseOriginalsFitNoAnnotationIsLetInAsItIsWithAWarning) {
+  json::array headers;
+  for (int i = 0; i < 60; ++i) {
+    headers.push_back(json::object{{"name", "X"}, {"value", std::string(4000, 'x')}});
+  }
+  json::value pod = json::parse(
+      R"({"metadata":{"name":"a"},"spec":{"containers":[{"name":"web","livenessProbe":
+          {"httpGet":{"path":"/","port":8080}}}]}})");
+  json::value& probe = pod.at("spec").at("containers").at(0).at("livenessProbe");
+  probe.at("httpGet").as_object()["httpHeaders"] = headers;
+
+  const Reviewed made = review(to_bytes({.pod = pod}), {}, translate);
+
+  EXPECT_EQ(made.verdict, Verdict::Unchanged);
+  const json::object response = response_of(made);
+  EXPECT_EQ(response.at("allowed"), true);
+  EXPECT_FALSE(response.contains("patch"));
+  EXPECT_THAT(json::serialize(response.at("warnings")), HasSubstr("HF7106: the probes stay"));
+}
+
+TEST(Review, AnAnnotationInsteadOfTheLabelIsIgnored) {
+  Question question;
+  question.pod = json::parse(R"({"metadata":{"annotations":{"holdfast.dev/inject":"disabled"}}})");
+
+  EXPECT_EQ(review(to_bytes(question), {}, annotate_pod).verdict, Verdict::Patched);
+}
+
 TEST(Review, OnlyNewPodsAreTranslated) {
   Question update{.operation = "UPDATE"};
   Question part;

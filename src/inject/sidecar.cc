@@ -16,6 +16,7 @@ constexpr string_view kProbesVariable = "HOLDFAST_DATAPLANE_PROBES";
 constexpr string_view kSeedVariable = "KUMA_DATAPLANE_PROBES";
 constexpr string_view kProgram = "holdfastd";
 constexpr string_view kListenVariable = "HOLDFAST_PROBE_LISTEN";
+constexpr string_view kAgentListenVariable = "HOLDFAST_AGENT_PROBE_LISTEN";
 constexpr int kSidecarUser = 5678;
 constexpr string_view kAddressVariable = "HOLDFAST_PROBE_ADDRESS";
 
@@ -151,6 +152,20 @@ bool has_variable(const json::object& container, string_view name) {
   return env != nullptr && find_named(*env, name) != nullptr;
 }
 
+// The one that tells it where to listen: the handler inside an agent has a key of its own. Options
+// may stand before the role.
+string_view listen_variable(const json::object& container) {
+  for (const string_view list : {"command", "args"}) {
+    const json::array* words = find_array(container, list);
+    if (words == nullptr) continue;
+    for (const json::value& word : *words) {
+      if (word == "agent") return kAgentListenVariable;
+      if (word == "probe") return kListenVariable;
+    }
+  }
+  return kListenVariable;
+}
+
 }  // namespace
 
 bool runs_handler(const json::object& container, const Handler& handler) {
@@ -192,7 +207,7 @@ void put_sidecar(json::object& spec, const SidecarWish& given, const Record& old
     record.env = old.env;
     if (ours) move_health_probes(*there, old.port, wish.port);
     set_variable(*there, kProbesVariable, wish.registry, record);
-    set_variable(*there, kListenVariable, listen_address(wish.port), record);
+    set_variable(*there, listen_variable(*there), listen_address(wish.port), record);
     if (ours) record.env.clear();
     return;
   }

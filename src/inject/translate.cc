@@ -60,10 +60,14 @@ class PodTranslation {
 
   Status translate() {
     TRY_OK(read_old());
-    TRY(settings_, read_settings(pod_, old_, options_));
+    std::vector<Warning> found;
+    std::vector<Slot> slots = find_slots(pod_, old_, handler(), found);
+    const Result<Settings> settings = read_settings(pod_, old_, options_);
+    if (slots.empty() && !settings.ok()) return undo();  // there is nothing that they could steer
+    TRY(settings_, settings);
     if (settings_.gateway) return undo();
     if (!settings_.enabled) return exclude_real_ports();
-    std::vector<Slot> slots = find_slots(pod_, old_, handler(), warnings_);
+    warnings_ = std::move(found);
     if (slots.empty()) return undo();
     if (is_on_host()) return undo();
     TRY_OK(check_name(spec(), handler()));
@@ -112,9 +116,13 @@ class PodTranslation {
   std::string sidecar_name() const { return old_.name.empty() ? options_.sidecar : old_.name; }
   Handler handler() const { return {.name = sidecar_name(), .image = options_.image}; }
 
-  // A hook came to a pod whose handler we made an ordinary container.
+  // A hook, or an init container that goes on running, came to a pod where it would find the
+  // handler that we put there too late. Once only: without the record the handler is not ours.
   bool must_move(const std::vector<Slot>& slots) const {
-    return old_.sidecar == "containers" && std::ranges::any_of(slots, &Slot::hook);
+    return !old_.sidecar.empty() && std::ranges::any_of(slots, [](const Slot& slot) {
+      std::vector<std::string> unknown;
+      return slot.early && read_action(slot, unknown).ok();
+    });
   }
 
   // The probes of a pod in the node's network are not redirected, and its port would be the node's.
@@ -159,16 +167,16 @@ class PodTranslation {
   // Which slots can be translated, and the path that each gets.
   Status plan(std::vector<Slot>& slots) {
     for (Slot& slot : slots) {
-      if (slot.early) {
-        leave(slot, "HF7122",
-              slot.hook ? "the handler may not be there when it is called"
-                        : "it is started before the handler");
-        continue;
-      }
       std::vector<std::string> unknown;
       const Result<probe::Probe> probe = read_action(slot, unknown);
       if (!probe.ok()) {
         leave(slot, "HF7121", split_reason(probe.status()).message);
+        continue;
+      }
+      if (slot.early) {
+        leave(slot, "HF7122",
+              slot.hook ? "the handler may not be there when it is called"
+                        : "it is started before the handler");
         continue;
       }
       if (probe->port == settings_.port && probe->host.empty()) return taken_port(place_of(slot));

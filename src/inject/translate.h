@@ -34,7 +34,8 @@ struct Translation {
 };
 
 // document: a Pod, a workload with a pod template, or a List of such; anything else comes back as
-// it is. kInvalidArgument with HF71xx: a real conflict, or a document that is no Kubernetes object.
+// it is. kInvalidArgument with HF71xx: a real conflict, or a document that is no Kubernetes object;
+// kResourceExhausted with HF7106: what was there before fits no annotation.
 Result<Translation> translate(const boost::json::value& document, const InjectOptions& options);
 
 // Takes away what translate() did: undo(translate(x)) is x.

@@ -241,6 +241,55 @@ TEST(Translate, AHookThatCameLaterMovesTheHandler) {
   EXPECT_THAT(translated(done.document).patch, IsEmpty());
 }
 
+constexpr const char* kLogs =
+    R"({"name":"logs","restartPolicy":"Always","startupProbe":{"tcpSocket":{"port":5066}}})";
+
+TEST(Translate, AnEarlyContainerThatCameLaterMovesAnOrdinaryHandler) {
+  json::value pod = translated(web_pod()).document;
+  pod.at("spec").as_object()["initContainers"] = json::array{parse(kLogs)};
+
+  const Translation done = translated(pod);
+
+  EXPECT_THAT(done.warnings, IsEmpty());
+  EXPECT_EQ(at(done.document, "/spec/containers").as_array().size(), 1u);
+  EXPECT_EQ(at(done.document, "/spec/initContainers/0/name"), "holdfast-sidecar");
+  EXPECT_EQ(at(done.document, "/spec/initContainers/1/startupProbe/httpGet/path"), "/tcp/5066");
+  EXPECT_THAT(translated(done.document).patch, IsEmpty());
+  json::value expected = web_pod();
+  expected.at("spec").as_object()["initContainers"] = json::array{parse(kLogs)};
+  EXPECT_EQ(undo(done.document, {})->document, expected);
+}
+
+TEST(Translate, AnEarlyContainerThatCameInFrontMovesANativeHandler) {
+  json::value pod = web_pod();
+  pod.at("spec").as_object()["restartPolicy"] = "Never";
+  pod = translated(pod).document;
+  json::array& init = pod.at("spec").at("initContainers").as_array();
+  ASSERT_EQ(init.size(), 1u) << "the handler";
+  init.insert(init.begin(), parse(kLogs));
+
+  const Translation done = translated(pod);
+
+  EXPECT_THAT(done.warnings, IsEmpty());
+  EXPECT_EQ(at(done.document, "/spec/initContainers/0/name"), "holdfast-sidecar");
+  EXPECT_EQ(at(done.document, "/spec/initContainers/1/startupProbe/httpGet/path"), "/tcp/5066");
+  EXPECT_EQ(at(done.document, "/spec/initContainers").as_array().size(), 2u);
+  EXPECT_THAT(translated(done.document).patch, IsEmpty());
+}
+
+TEST(Translate, AnEarlyContainerThatCannotBeTranslatedMovesNothing) {
+  json::value pod = translated(web_pod()).document;
+  json::value unreadable = parse(kLogs);
+  unreadable.at("startupProbe").at("tcpSocket").as_object()["port"] = "nobody";
+  pod.at("spec").as_object()["initContainers"] = json::array{unreadable};
+  pod.at("spec").at("containers").at(1).as_object()["imagePullPolicy"] = "Always";
+
+  const Translation done = translated(pod);
+
+  EXPECT_THAT(done.warnings, ElementsAre(Says("HF7121", "container \"logs\", startupProbe")));
+  EXPECT_THAT(done.patch, IsEmpty()) << "what the API server filled in stays";
+}
+
 TEST(Translate, AHookIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryContainer) {
   json::value pod = web_pod();
   pod.at("spec")
@@ -256,6 +305,31 @@ TEST(Translate, AHookIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryContainer) {
   EXPECT_EQ(at(done.document, "/spec/containers/0/lifecycle"), hooks);
 }
 
+TEST(Translate, AHandlerInsideAnAgentIsToldUnderTheAgentsKeyWhereToListen) {
+  const std::pair<const char*, const char*> rows[] = {
+      {R"({"args":["agent"]})", "HOLDFAST_AGENT_PROBE_LISTEN"},
+      {R"({"command":["holdfastd","--log-level","debug","agent"],"args":["--name","probe"]})",
+       "HOLDFAST_AGENT_PROBE_LISTEN"},
+      {R"({"args":["probe","--address","agent"]})", "HOLDFAST_PROBE_LISTEN"},
+      {R"({"args":null})", "HOLDFAST_PROBE_LISTEN"},
+  };
+  for (const auto& [words, variable] : rows) {
+    json::value pod = web_pod();
+    json::object handler = parse(words).as_object();
+    handler["name"] = "holdfast-sidecar";
+    handler["image"] = "x/holdfastd";
+    pod.at("spec").at("containers").as_array().push_back(handler);
+
+    const Translation done = translated(pod);
+
+    EXPECT_EQ(at(done.document, "/spec/containers/1/env").as_array().size(), 2u) << words;
+    EXPECT_EQ(at(done.document, "/spec/containers/1/env/1/name"), variable) << words;
+    EXPECT_EQ(at(done.document, "/spec/containers/1/env/1/value"), "[::]:9000") << words;
+    EXPECT_THAT(translated(done.document).patch, IsEmpty()) << words;
+    EXPECT_EQ(undo(done.document, {})->document, pod) << words;
+  }
+}
+
 TEST(Translate, OriginalsThatFitNoAnnotationAreRefused) {
   json::value pod = web_pod();
   json::object& http =
@@ -266,7 +340,9 @@ TEST(Translate, OriginalsThatFitNoAnnotationAreRefused) {
   }
   http["httpHeaders"] = std::move(headers);
 
-  EXPECT_EQ(code_of(translate(pod, {}).status()), "HF7106");
+  const Status refused = translate(pod, {}).status();
+  EXPECT_EQ(code_of(refused), "HF7106");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << "it is no conflict";
 }
 
 TEST(Translate, OtherKindsAndOtherGroupsComeBackAsTheyAre) {
@@ -283,8 +359,7 @@ TEST(Translate, AnEarlyContainerIsLeftAloneIfTheHandlerIsAlreadyAnOrdinaryOne) {
       .at("containers")
       .as_array()
       .push_back(parse(R"({"name":"holdfast-sidecar","image":"x/holdfastd"})"));
-  pod.at("spec").as_object()["initContainers"] = parse(
-      R"([{"name":"logs","restartPolicy":"Always","startupProbe":{"tcpSocket":{"port":5066}}}])");
+  pod.at("spec").as_object()["initContainers"] = json::array{parse(kLogs)};
 
   const Translation done = translated(pod);
 

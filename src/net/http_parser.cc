@@ -46,22 +46,35 @@ struct TextBody {
 };
 
 constexpr int kMaxPassedOver = 8;  // answers before the answer
+constexpr std::string_view kHttp10 = "HTTP/1.0";
+constexpr std::string_view kHttp11 = "HTTP/1.1";
 
 std::string_view to_std(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-HttpResponse refusal(const beast::error_code& error) {
+// Beast calls everything a bad version that stands where the version should; this one is a version,
+// but none of ours. Requires: a request line up to there.
+bool names_another_version(std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789";
+  const size_t target = line.find(' ') + 1;
+  const std::string_view version = line.substr(line.find(' ', target) + 1, kHttp11.size());
+  return version.size() == kHttp11.size() && version.starts_with("HTTP/") &&
+         kDigits.contains(version[5]) && version[6] == '.' && kDigits.contains(version[7]) &&
+         version != kHttp10 && version != kHttp11;
+}
+
+HttpResponse refusal(const beast::error_code& error, std::string_view bytes) {
   if (error == http::error::header_limit) {
     return http_error(431, "HF6031", "the request's header is too large");
   }
   if (error == http::error::body_limit) {
     return http_error(413, "HF6032", "the request's body is too large");
   }
-  if (error == http::error::bad_version) {
-    return http_error(505, "HF6030", "this is an HTTP/1.1 server");
+  if (error == http::error::bad_version && names_another_version(bytes)) {
+    return http_error(505, "HF6030", "this server speaks HTTP/1.0 and HTTP/1.1");
   }
-  return http_error(400, "HF6030", "the request is not well-formed HTTP/1.1");
+  return http_error(400, "HF6030", "the request is not well-formed HTTP/1.0 or HTTP/1.1");
 }
 
 Status unreadable(const beast::error_code& error) {
@@ -113,10 +126,10 @@ std::expected<size_t, HttpResponse> HttpParser::put(std::string_view bytes) {
   auto& parser = state_->parser;
   beast::error_code error;
   const size_t taken = feed(parser, bytes, error);
-  if (error) return std::unexpected(refusal(error));
+  if (error) return std::unexpected(refusal(error, bytes));
   // A header, or the line before a chunk, that does not end.
   if (!parser.is_done() && bytes.size() - taken > state_->max_pending_bytes) {
-    return std::unexpected(refusal(http::error::header_limit));
+    return std::unexpected(refusal(http::error::header_limit, bytes));
   }
   return taken;
 }

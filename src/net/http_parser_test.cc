@@ -79,10 +79,21 @@ TEST(HttpParser, ChunksBecomeABody) {
 
 TEST(HttpParser, RefusesWhatIsNotHttp) {
   EXPECT_EQ(refused_with("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"), 400);
-  EXPECT_EQ(refused_with("GET / HTTP/2.0\r\n\r\n"), 505);
   EXPECT_EQ(refused_with("GET /\r\n\r\n"), 400);
   EXPECT_EQ(refused_with("GET / HTTP/1.1\r\nno colon\r\n\r\n"), 400);
   EXPECT_EQ(refused_with("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n"), 400);
+}
+
+TEST(HttpParser, AnotherVersionIsToldApartFromWhatIsNone) {
+  for (const char* other : {"HTTP/2.0", "HTTP/1.2", "HTTP/0.9"}) {
+    EXPECT_EQ(refused_with(std::string("GET / ") + other + "\r\n\r\n"), 505) << other;
+  }
+  EXPECT_EQ(refused_with("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);
+  for (const char* none : {"HTTP/x.0", "HTTP/11", "http/1.1", "k HTTP/2.0", "HTTP/1.1 "}) {
+    EXPECT_EQ(refused_with(std::string("GET / ") + none + "\r\n\r\n"), 400) << none;
+  }
+  EXPECT_EQ(refused_with("GET / HTTP/1.1\nHost: a\n\n"), 400);
+  EXPECT_EQ(refused_with("GET / HTTP/1.0\r\n\r\n"), 0);
 }
 
 TEST(HttpParser, RefusesALengthThatIsSaidTwoWays) {

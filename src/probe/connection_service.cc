@@ -201,8 +201,9 @@ asio::awaitable<Status> Connection::turn_tls() {
   co_return absl::OkStatus();
 }
 
-asio::awaitable<Status> Connection::secure(const UnverifiedTls& tls, const std::string& host) {
-  tls_.emplace(tls, host);
+asio::awaitable<Status> Connection::secure(const UnverifiedTls& tls, const std::string& host,
+                                           Offer offer) {
+  tls_.emplace(tls, host, offer);
   for (;;) {
     CO_TRY(const bool done, tls_->handshake());
     if (done) co_return absl::OkStatus();

@@ -39,7 +39,7 @@ class Connection final : public Expiring {
   // The same at once, for who writes first: the connection may be on its way still, and that it
   // failed is then said by what is written. Nothing if the host is a name: that takes a while.
   std::optional<Status> begin(const Way& way);
-  asio::awaitable<Status> secure(const UnverifiedTls& tls, const std::string& host);
+  asio::awaitable<Status> secure(const UnverifiedTls& tls, const std::string& host, Offer offer);
   // All of it.
   asio::awaitable<Status> write(std::string_view bytes);
   // 0: the peer sends no more.

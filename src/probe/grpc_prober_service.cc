@@ -25,7 +25,7 @@ asio::awaitable<Status> open(Connection& connection, const Probe& probe, const G
   const std::string& host = probe.host.empty() ? ways.address : probe.host;
   CO_TRY_OK(co_await connection.open({host, probe.port, ways.source}));
   if (!grpc.tls) co_return absl::OkStatus();
-  co_return co_await connection.secure(ways.tls, host);
+  co_return co_await connection.secure(ways.tls, host, Offer::Http2);
 }
 
 asio::awaitable<Attempt> attempt(Connection& connection, const Probe& probe, const Grpc& grpc,

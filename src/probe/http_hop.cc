@@ -112,6 +112,18 @@ Status take_authority(string_view text, Hop& hop) {
   return fits ? absl::OkStatus() : no_url();
 }
 
+// The kubelet reads the path as a URL and then puts its own scheme, host and port into it: those
+// that the path names are gone, and "//a/b" is asked for as "/b". What is no URL stays as it is.
+std::string without_origin(string_view path) {
+  const Url url = cut(path);
+  const bool names = url.scheme ? url.authority || url.path.starts_with('/')
+                                : url.authority && !path.starts_with("///");
+  Hop ignored;
+  const bool reads = names && can_be_url(path) && !url.authority.value_or("").contains('%') &&
+                     take_authority(url.authority.value_or(""), ignored).ok();
+  return reads ? std::string(url.path).append(url.query) : std::string(path);
+}
+
 }  // namespace
 
 Hop first_hop(const Probe& probe, const HttpGet& http, string_view address) {
@@ -120,7 +132,7 @@ Hop first_hop(const Probe& probe, const HttpGet& http, string_view address) {
   hop.host = probe.host.empty() ? std::string(address) : probe.host;
   hop.port = probe.port;
   hop.authority = net::join_host_port(hop.host, std::to_string(probe.port));
-  hop.target = request_target(http.path);
+  hop.target = request_target(without_origin(http.path));
   for (const Header& header : http.headers) {
     if (!same_name(header.name, "host")) continue;
     hop.own_host = header.value;  // the first of several

@@ -30,6 +30,38 @@ TEST(HttpHop, TheFirstGoesToThePodOrTheProbesHost) {
   EXPECT_TRUE(first_hop(own, std::get<HttpGet>(own.action), "10.0.0.7").tls);
 }
 
+// As Go's url.Parse has it, whose scheme and host the kubelet replaces.
+TEST(HttpHop, AHostThatThePathNamesIsLeftOutAndThePodAsked) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"//healthz", "/"},
+      {"//", "/"},
+      {"//a/b", "/b"},
+      {"//a//b", "//b"},
+      {"//a?q=1", "/?q=1"},
+      {"//a:80/b?q=//c#d", "/b?q=//c"},
+      {"//[::1]:80/b", "/b"},
+      {"http://x/y", "/y"},
+      {"HTTPS://x:1/y?z", "/y?z"},
+      {"http:///y", "/y"},
+      {"any:/y", "/y"},
+      // Neither a host nor a scheme.
+      {"///a/b", "///a/b"},
+      {"/a//b", "/a//b"},
+      {"/to?u=http://x/y", "/to?u=http://x/y"},
+      {"/http://x/y", "/http://x/y"},
+      // No URLs.
+      {"//a:port/b", "//a:port/b"},
+      {"//a/%zz", "//a/%25zz"},
+  };
+  for (const auto& [path, target] : rows) {
+    const Probe probe = {.action = HttpGet{.path = path}, .port = 8080};
+    const Hop hop = first_hop(probe, std::get<HttpGet>(probe.action), "10.0.0.7");
+    EXPECT_EQ(hop.target, target) << path;
+    EXPECT_EQ(hop.authority, "10.0.0.7:8080") << path;
+    EXPECT_FALSE(hop.tls) << path;
+  }
+}
+
 TEST(HttpHop, TheHostHeaderCountsInAnyCaseAndTheFirstOfSeveral) {
   const auto own_host = [](std::vector<Header> headers) {
     const Probe probe = {.action = HttpGet{.headers = std::move(headers)}, .port = 1};

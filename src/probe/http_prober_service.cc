@@ -73,7 +73,7 @@ asio::awaitable<Next> ask_http2(Connection& connection, HttpCheck& check, H2Requ
 asio::awaitable<Status> open_secured(Connection& connection, const Hop& hop,
                                      const ProbeWays& ways) {
   CO_TRY_OK(co_await connection.open({hop.host, hop.port, ways.source}));
-  co_return co_await connection.secure(ways.tls, hop.host);
+  co_return co_await connection.secure(ways.tls, hop.host, Offer::Http);
 }
 
 asio::awaitable<Status> open(Connection& connection, const Hop& hop, const ProbeWays& ways) {

@@ -59,13 +59,18 @@ void append_path(std::string& out, string_view path) {
 
 }  // namespace
 
+bool can_be_url(string_view path) {
+  const string_view before = path.substr(0, path.find_first_of("?#"));
+  return std::ranges::none_of(path, is_control) && net::percent_decode(before).has_value();
+}
+
 std::string request_target(string_view path) {
   std::string out;
   out.reserve(path.size() + 1);
   const string_view whole = path.substr(0, path.find('#'));
   const size_t mark = whole.find('?');
   const string_view before = whole.substr(0, mark);
-  if (std::ranges::any_of(path, is_control) || !net::percent_decode(before)) {
+  if (!can_be_url(path)) {
     // It is no URL, so all of it is taken for the path's own bytes.
     if (!path.starts_with('/')) out += '/';
     append_encoded(out, path, stays_in_path);

@@ -9,9 +9,13 @@
 
 namespace holdfast::probe {
 
+// Whether Go reads it as a URL: no control characters, and what is percent-encoded is well so.
+bool can_be_url(std::string_view path);
+
 // The path and query of an httpGet as the kubelet sends them: byte for byte if they may stand in a
 // URL ("/a%2Fb//c?x=1"); with a slash before it if it has none; else with what may not stand there
-// percent-encoded. A fragment is left out.
+// percent-encoded. A fragment is left out. Of a path that names a host ("//a/b"), which the kubelet
+// leaves out as well, first_hop() does.
 std::string request_target(std::string_view path);
 
 // Everything but letters, digits and "-._~" percent-encoded.

@@ -10,7 +10,8 @@
 namespace holdfast::probe {
 namespace {
 
-constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
+constexpr unsigned char kEither[] = "\x02h2\x08http/1.1";
+constexpr unsigned char kHttp2[] = "\x02h2";
 constexpr std::string_view kHttp = "HTTP/";     // in clear
 constexpr long kMaxPresentedBytes = 256 << 10;  // of certificates, from one peer
 
@@ -45,18 +46,20 @@ UnverifiedTls::UnverifiedTls() : context_(SSL_CTX_new(TLS_client_method())) {
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_max_cert_list(context, kMaxPresentedBytes);
-  const bool known = SSL_CTX_set_alpn_protos(context, kProtocols, sizeof kProtocols - 1) == 0;
-  HF_CHECK(known, "OpenSSL has memory");
   ERR_clear_error();
 }
 
-TlsBytes::TlsBytes(const UnverifiedTls& tls, const std::string& host)
+TlsBytes::TlsBytes(const UnverifiedTls& tls, const std::string& host, Offer offer)
     : ssl_(SSL_new(tls.context())) {
   BIO* const from = BIO_new(BIO_s_mem());
   BIO* const to = BIO_new(BIO_s_mem());
   HF_CHECK(ssl_ != nullptr && from != nullptr && to != nullptr, "OpenSSL has memory");
   SSL_set_bio(ssl_.get(), from, to);
   SSL_set_connect_state(ssl_.get());
+  const int refused = offer == Offer::Http2
+                          ? SSL_set_alpn_protos(ssl_.get(), kHttp2, sizeof kHttp2 - 1)
+                          : SSL_set_alpn_protos(ssl_.get(), kEither, sizeof kEither - 1);
+  HF_CHECK(refused == 0, "OpenSSL has memory");
   if (!is_address(host)) SSL_set_tlsext_host_name(ssl_.get(), host.c_str());
   ERR_clear_error();
 }

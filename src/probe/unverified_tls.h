@@ -1,5 +1,5 @@
 // A client's side of TLS that believes everybody, as bytes in and bytes out: a probe asks whether
-// an application answers, not who it is. Offers h2 and http/1.1.
+// an application answers, not who it is.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -12,6 +12,9 @@
 #include "base/result.h"
 
 namespace holdfast::probe {
+
+// What the peer may choose from by ALPN: h2 and http/1.1, or h2 alone, as gRPC has it.
+enum class Offer { Http, Http2 };
 
 // What connections share.
 class UnverifiedTls {
@@ -30,7 +33,7 @@ class UnverifiedTls {
 class TlsBytes {
  public:
   // An address is no name to ask for: then the peer is asked for none.
-  TlsBytes(const UnverifiedTls& tls, const std::string& host);
+  TlsBytes(const UnverifiedTls& tls, const std::string& host, Offer offer);
 
   // What came from the peer.
   void put(std::string_view bytes);

@@ -249,6 +249,26 @@ TEST(InjectorStart, FailsWithItsReasonWithoutAPairThatFits) {
   EXPECT_THAT(nothing.error, HasSubstr("injector.certificate_file"));
 }
 
+TEST(InjectorConfig, SwitchedOffItExcludesRealPortsUnlessAPodAsksForMore) {
+  const PrintedPair pair = printed_pair();
+  InjectorProcess injector(pair, {"--set", "injector.enabled=no"});
+  FakeApiServer api(injector.client_config(pair.ca));
+  json::value asking = web_pod();
+  asking.at("metadata").as_object()["annotations"] =
+      json::object{{"kuma.io/virtual-probes", "enabled"}};
+
+  const Admission left = api.create({.pod = web_pod()});
+  const Admission made = api.create({.pod = asking});
+
+  ASSERT_EQ(left.code, 201) << left.message;
+  EXPECT_EQ(container(left.pod, "app").at("startupProbe").as_object().count("tcpSocket"), 1U);
+  EXPECT_TRUE(container(left.pod, "holdfast-sidecar").as_object().empty());
+  EXPECT_EQ(left.pod.at("metadata").at("annotations").at("traffic.kuma.io/exclude-inbound-ports"),
+            "6852,6853,8080");
+  ASSERT_EQ(made.code, 201) << made.message;
+  EXPECT_EQ(probe_path(container(made.pod, "app"), "startupProbe"), "9000/tcp/6853");
+}
+
 TEST(InjectorConfig, ItsPortAndImageGoIntoThePods) {
   const PrintedPair pair = printed_pair();
   InjectorProcess injector(pair, {"--port", "19000", "--image", "own/image:7"});

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "e2e/probe_app.h"
+#include "e2e/probe_apps.h"
 #include "e2e/probe_process.h"
 #include "e2e/raw_connections.h"
 #include "support/eventually.h"
@@ -90,6 +91,29 @@ TEST(ProbeAbuse, ThousandsOfProbesLeaveNoDescriptorsAndNoTimeWait) {
   EXPECT_TRUE(eventually([&] { return handler.descriptor_count() <= before + 2; }, 5s));
   EXPECT_LE(time_waits_of(handler.port()), 10u) << "the caller closes first";
   EXPECT_LE(time_waits_of(app.port()), 10u) << "connections to the application are reset";
+}
+
+TEST(ProbeAbuse, ProbesUnderTlsAndByGrpcLeaveNothingBehindEither) {
+  const TlsApp tls;
+  const GrpcApp grpc;
+  const ProbeHandler handler(
+      fmt::format(R"([{{"httpGet":{{"path":"/","port":{},"scheme":"HTTPS"}},"timeoutSeconds":9}},)"
+                  R"({{"grpc":{{"port":{}}},"timeoutSeconds":9}}])",
+                  tls.port(), grpc.port()));
+  const std::string https = fmt::format("/{}/", tls.port());
+  const std::string health = fmt::format("/grpc/{}", grpc.port());
+  ASSERT_EQ(handler.get(https).status, 200);
+  ASSERT_EQ(handler.get(health).status, 200);
+  const size_t before = handler.descriptor_count();
+
+  for (int i = 0; i < 600; ++i) {
+    ASSERT_EQ(handler.get(i % 2 == 0 ? https : health).status, 200) << i;
+  }
+
+  EXPECT_TRUE(eventually([&] { return handler.descriptor_count() <= before + 2; }, 20s));
+  EXPECT_LE(time_waits_of(handler.port()), 10u);
+  EXPECT_LE(time_waits_of(tls.port()), 10u);
+  EXPECT_LE(time_waits_of(grpc.port()), 10u);
 }
 
 TEST(ProbeAbuse, CallersThatGiveUpLeaveNothingBehind) {

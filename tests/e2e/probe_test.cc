@@ -62,8 +62,9 @@ TEST(ProbeHandlerTest, EveryStatusOfTheApplicationIs200Or503WithItsOwnCode) {
 
 TEST(ProbeHandlerTest, APathReachesTheApplicationByteForByte) {
   ProbeApp app;
-  const std::vector<std::string> paths = {
-      "/", "/a//b", "/a%2Fb", "/a/../b", "/?", "/x?a=b&c=%20", "//", "/a;b=c", "/%e2%82%ac", "/~1"};
+  const std::vector<std::string> paths = {"/",          "/a//b",        "/a%2Fb", "/a/../b",
+                                          "/?",         "/x?a=b&c=%20", "///",    "/a;b=c",
+                                          "/%e2%82%ac", "/~1"};
   std::vector<std::string> probes;
   for (const std::string& path : paths) probes.push_back(http_probe(app.port(), path));
   const ProbeHandler handler(list(probes));
@@ -72,6 +73,17 @@ TEST(ProbeHandlerTest, APathReachesTheApplicationByteForByte) {
     EXPECT_EQ(handler.get(fmt::format("/{}{}", app.port(), path)).status, 200) << path;
     EXPECT_THAT(app.heads().back(), StartsWith("GET " + path + " HTTP/1.1\r\n"));
   }
+}
+
+TEST(ProbeHandlerTest, AHostInThePathIsLeftOutAsTheKubeletDoes) {
+  ProbeApp app;
+  const ProbeHandler handler(
+      list({http_probe(app.port(), "//healthz"), http_probe(app.port(), "http://x/y?z")}));
+
+  EXPECT_EQ(handler.get(fmt::format("/{}//healthz", app.port())).status, 200);
+  EXPECT_THAT(app.heads().back(), StartsWith("GET / HTTP/1.1\r\n"));
+  EXPECT_EQ(handler.get(fmt::format("/{}/http://x/y?z", app.port())).status, 200);
+  EXPECT_THAT(app.heads().back(), StartsWith("GET /y?z HTTP/1.1\r\n"));
 }
 
 TEST(ProbeHandlerTest, NothingOfTheCallersRequestReachesTheApplication) {

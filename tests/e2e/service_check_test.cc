@@ -13,6 +13,7 @@
 #include <iostream>
 #include <thread>
 
+#include "e2e/raw_connections.h"
 #include "e2e/tunnel_fleet.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
@@ -330,6 +331,27 @@ TEST_F(ServiceCheck, TheProbesOfItsChecksAreBehindOnePortIfItIsAskedFor) {
   reload("a-1");
   const Reply reply = HttpClient(address).ask(fmt::format("GET /grpc/{}/shop", one_.port()));
   EXPECT_EQ(reply.status, 503) << "it speaks no gRPC: " << reply.body;
+}
+
+TEST_F(ServiceCheck, WithFewDescriptorsIdleCallersOfItsHandlerTakeNoneFromProbes) {
+  const uint16_t port = free_ports(1).front();
+  const std::string address = fmt::format("127.0.0.1:{}", port);
+  const std::string path = fmt::format("GET /{}/healthz", one_.port());
+  fleet_.process("a-1").kill();
+  configure("a-1", one_, "{web: {http: /healthz, period: 10s, timeout: 9s}}");
+  const ChildProcess agent(ChildOptions{
+      .arguments = {"prlimit", "--nofile=128", HF_BIN_DIR "/holdfastd", "agent", "--data-dir",
+                    fleet_.data_dir("a-1"), "--config", fleet_.folder().file("a-1.yaml"), "--set",
+                    "agent.probe_listen=" + address},
+      .output_file = fleet_.folder().file("few.log")});
+  ASSERT_TRUE(eventually([&] { return listens(address); }, 20s)) << logs();
+  RawConnections idle(port);
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(idle.open(""));
+
+  for (int i = 0; i < 20; ++i) {
+    const Reply reply = HttpClient(address).ask(path);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+  }
 }
 
 TEST_F(ServiceCheck, AnAgentThatStartsExposesWhatIsIllOnlyOnceItIsWell) {

@@ -291,6 +291,25 @@ TEST(ForeignGrpc, TlsIsUnverified) {
   EXPECT_FALSE(probing.run(grpc_probe(app->port(), "up", false)).healthy) << "in clear";
 }
 
+// It prefers HTTP/1, and must not be given the choice.
+TEST(ForeignGrpc, UnderTlsHttp2AloneIsOffered) {
+  ForeignApp app({"openssl", "s_server", "-accept", "127.0.0.1:PORT", "-cert", "CERT", "-key",
+                  "KEY", "-HTTP", "-msg", "-alpn", "http/1.1,h2"});
+  const auto chosen = [&](const std::string& protocol) {
+    return eventually(
+        [&] { return app.output().contains("ALPN protocols selected: " + protocol + "\n"); }, 10s);
+  };
+  Probing probing;
+  Probe probe = grpc_probe(app.port(), "", true);
+  probe.timeout = 1s;
+
+  EXPECT_FALSE(probing.run(probe).healthy) << "it answers no gRPC";
+  EXPECT_TRUE(chosen("h2")) << app.output();
+  EXPECT_THAT(app.output(), Not(HasSubstr("http/1.1")));
+  probing.run(tls_probe(app.port(), "/"));
+  EXPECT_TRUE(chosen("http/1.1")) << "an HTTP probe offers both: " << app.output();
+}
+
 TEST(ForeignGrpc, AServerWithoutHealthIsNotHealthy) {
   const auto app = grpc_app("bare");
   Probing probing;
