@@ -72,6 +72,10 @@ class ProxyService final : public StreamDialer {
   // All there are, this one included or not: as often as the cache changes.
   void set_proxies(const std::vector<CachedProxy>& proxies);
   void set_settings(const v1::NetworkingConfig& settings);
+  // What the controllers hold this proxy for gone after: agents are told so of every proxy. A time
+  // in which nothing might be heard over a living link is made longer.
+  void set_announce_ttl(Duration ttl);
+  Duration announce_ttl() const;  // as agents are told
   void set_load(const ProxyLoad& load);
 
   asio::awaitable<Result<Reached>> dial(const Wanted& wanted,

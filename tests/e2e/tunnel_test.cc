@@ -132,6 +132,8 @@ TEST(TunnelCount, IsAnnouncedWhenItChanges) {
 
   fleet.process("a-1").terminate();
   EXPECT_TRUE(says("p-1 +online +0 ")) << fleet.cli({"get", "proxies"}).output;
+  const std::string entry = fleet.cli({"get", "proxy/p-1", "-o", "yaml"}).output;
+  EXPECT_TRUE(entry.contains("announce_ttl: 10m")) << "as the controllers say: " << entry;
 }
 
 }  // namespace

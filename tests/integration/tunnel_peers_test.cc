@@ -339,6 +339,25 @@ TEST_F(TunnelPeers, ALivingLinkKeepsAPeerDiscoveredWithoutControllers) {
   }
 }
 
+TEST_F(TunnelPeers, AgentsAreToldTheTtlThatTheControllersGiveTheProxy) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  proxy.service->set_announce_ttl(seconds(9));
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  const auto told = [&agent](Duration ttl) {
+    for (const v1::Discovery& discovery : agent.discoveries) {
+      if (resource::to_duration(discovery.proxies(0).ttl()) == ttl) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(fleet_.until([&] { return !agent.discoveries.empty(); }));
+  EXPECT_TRUE(told(seconds(9)));
+
+  proxy.service->set_announce_ttl(milliseconds(100));
+
+  EXPECT_EQ(proxy.service->announce_ttl(), seconds(4)) << "peers are heard from every 2 s";
+  EXPECT_TRUE(fleet_.until([&] { return told(seconds(4)); })) << "those that are there, too";
+}
+
 TEST_F(TunnelPeers, ANewProxyIsToldToAgentsAtOnceAndCompactly) {
   Member& near = fleet_.add_proxy("p1", "a");
   RawAgent& agent = fleet_.dial(near, "edge-1", "a", {"web"});
