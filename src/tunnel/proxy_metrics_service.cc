@@ -90,6 +90,8 @@ void ProxyMetrics::show_peers(const ProxyShared& shared, size_t peer_links) {
   set({"holdfast_peer_relays", "Streams of peers that are carried on to agents."},
       static_cast<double>(shared.relays));
   count({"holdfast_peer_connected_total", "Links made to peers."}, {}, counts.peers_connected);
+  count({"holdfast_peer_renewed_total", "Of these, in the place of another one."}, {},
+        counts.peers_renewed);
   count({"holdfast_peer_lost_total", "Links to peers that ended."}, {}, counts.peers_lost);
   count({"holdfast_peer_failed_dials_total", "Tries to reach a peer that failed."}, {},
         counts.peer_dials_failed);
