@@ -323,6 +323,7 @@ v1::GetTunnelsResponse ProxyPart::tunnels() const {
 Status ProxyPart::drain(const v1::DrainRequest& request) {
   const Duration asked = resource::to_duration(request.timeout());
   const Duration timeout = request.has_timeout() ? asked : Duration(options_.config.drain_timeout);
+  if (request.has_timeout()) proxy_.shorten_drain(timeout);
   if (!proxy_.draining()) tasks_.spawn(run_drain(timeout));
   if (request.now()) proxy_.drain_now();
   return absl::OkStatus();

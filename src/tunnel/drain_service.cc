@@ -40,6 +40,10 @@ asio::awaitable<void> DrainService::drain(std::optional<Duration> deadline) {
   while (!over_ && !stopping_) co_await end_.async_wait(kAsValue);
 }
 
+void DrainService::shorten(Duration deadline) {
+  if (begun_) begin(deadline);
+}
+
 void DrainService::hurry() {
   begin({});
   parts_.shared.drain.hurry(parts_.shared.parts.clock.now());

@@ -31,6 +31,8 @@ class DrainService {
   // Begins if it had not; returns at the end, or when stop() is called.
   // `deadline` replaces the options' one; of later calls it counts if it is earlier.
   asio::awaitable<void> drain(std::optional<Duration> deadline = {});
+  // One that is under way ends within this time at the latest.
+  void shorten(Duration deadline);
   void hurry();
   // The load may have fallen, or a tunnel come.
   void wake() { turn_.cancel(); }

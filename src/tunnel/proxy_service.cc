@@ -244,6 +244,10 @@ asio::awaitable<void> ProxyService::drain(std::optional<Duration> deadline) {
   return state_->drain.drain(deadline);
 }
 
+void ProxyService::shorten_drain(Duration deadline) {
+  state_->drain.shorten(deadline);
+}
+
 void ProxyService::drain_now() {
   state_->drain.hurry();
 }

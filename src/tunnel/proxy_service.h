@@ -85,6 +85,8 @@ class ProxyService final : public StreamDialer {
   // again meanwhile, it waits for the same end. Tunnels are closed then; stop() is still needed.
   // `deadline` replaces the options' one; of later calls it counts if it is earlier.
   asio::awaitable<void> drain(std::optional<Duration> deadline = {});
+  // A drain() under way ends within this time, if that is earlier than it was to end; else nothing.
+  void shorten_drain(Duration deadline);
   // The same at once: what still runs is cut; a drain() under way returns soon.
   void drain_now();
   // Ends everything at once, in bounded time.

@@ -144,6 +144,25 @@ TEST_F(TunnelDrain, WhatRunsAtTheDeadlineIsCutAndCounted) {
   EXPECT_EQ(proxy.service->describe().drain.cut, 1u);
 }
 
+TEST_F(TunnelDrain, AnEarlierDeadlineCountsWhileItDrains) {
+  Member& proxy = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.drain.deadline = std::chrono::hours(1); });
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  ASSERT_TRUE(welcomed(agent));
+  const TunnelFleet::Dialled running = fleet_.connect(proxy, "web");
+  ASSERT_TRUE(running.reached.ok());
+  proxy.service->shorten_drain(milliseconds(1));
+  EXPECT_FALSE(proxy.service->draining()) << "there is nothing to shorten";
+  bool over = false;
+  drain(proxy, over);
+  ASSERT_TRUE(fleet_.until([&] { return !agent.advices.empty(); }));
+
+  proxy.service->shorten_drain(milliseconds(300));
+
+  EXPECT_TRUE(fleet_.until([&] { return over; }));
+  EXPECT_EQ(proxy.service->describe().drain.cut, 1u);
+}
+
 TEST_F(TunnelDrain, ASecondAskingCutsAtOnce) {
   Member& proxy = fleet_.add_proxy("p1", "a");
   RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
