@@ -185,9 +185,7 @@ tunnel::ProxyService::Asks ProxyPart::asks() {
     TRY_OK(found.status());
     return *std::move(found);
   };
-  asks.announce_draining = [this]() -> asio::awaitable<void> {
-    co_await world_.announce_within(std::chrono::seconds(2));
-  };
+  asks.announce_draining = [this] { return world_.announce_within(std::chrono::seconds(2)); };
   asks.ready = [this] { ingress_.open(); };
   asks.close_ingress = [this] { return close_ingress(); };
   asks.load_due = [this] { world_.load_due(); };

@@ -23,7 +23,7 @@ class DrainService {
     PeerService& peers;
   };
   struct Asks {
-    std::function<asio::awaitable<void>()> announce{};
+    std::function<asio::awaitable<bool>()> announce{};  // whether a controller took it
     std::function<asio::awaitable<void>()> close_ingress{};
   };
   DrainService(Parts parts, Asks asks);

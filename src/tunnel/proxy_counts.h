@@ -34,7 +34,8 @@ struct ProxyCounts {
   uint64_t holding_sent = 0;
 
   uint64_t drains = 0;
-  uint64_t cut_streams = 0;  // that ran at a drain's deadline
+  uint64_t drains_unannounced = 0;  // no controller took it in time
+  uint64_t cut_streams = 0;         // that ran at a drain's deadline
 };
 
 }  // namespace holdfast::tunnel

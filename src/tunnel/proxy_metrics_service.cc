@@ -111,6 +111,9 @@ void ProxyMetrics::show_drain(const ProxyShared& shared) {
   set({"holdfast_tunnel_drain_phase",
        "0 running, 1 deregistering, 2 advising, 3 waiting, 4 closed."},
       static_cast<double>(shared.drain.phase()));
+  count({"holdfast_tunnel_drains_total", "Drains that began."}, {}, shared.counts.drains);
+  count({"holdfast_tunnel_drains_unannounced_total", "Those that no controller took in time."}, {},
+        shared.counts.drains_unannounced);
   count({"holdfast_tunnel_drain_cut_total", "Streams that ran at a drain's deadline."}, {},
         shared.counts.cut_streams);
 }

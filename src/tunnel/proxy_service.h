@@ -41,8 +41,9 @@ class ProxyService final : public StreamDialer {
   struct Asks {
     // Absent if there is no such service; kUnavailable, with a code, if nobody knows.
     std::function<Result<std::optional<v1::Service>>(const std::string& name)> service{};
-    // To say to the controllers that it is draining; given up after drain.announce. May be empty.
-    std::function<asio::awaitable<void>()> announce_draining{};
+    // To say to the controllers that it is draining: whether one took it. Given up after
+    // drain.deregister_within. May be empty.
+    std::function<asio::awaitable<bool>()> announce_draining{};
     // Clients may come: it knows what its peers hold, as far as they say so in time. Once, after
     // start(). May be empty.
     std::function<void()> ready{};

@@ -219,6 +219,18 @@ TEST_F(TunnelDrain, AProxyThatHasDrainedDialsNobodyAgain) {
   EXPECT_EQ(stays.service->describe().drain.phase, DrainPhase::Running);
 }
 
+TEST_F(TunnelDrain, WithoutControllersItGoesOnAndThatIsCounted) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  proxy.has_controllers = false;
+  bool over = false;
+  drain(proxy, over);
+  EXPECT_TRUE(fleet_.until([&] { return over; }));
+  EXPECT_TRUE(proxy.announced_draining);
+  proxy.service->update_metrics();
+  EXPECT_THAT(proxy.registry.expose(),
+              testing::HasSubstr("holdfast_tunnel_drains_unannounced_total 1"));
+}
+
 TEST_F(TunnelDrain, StopIsBoundedWhateverRuns) {
   Member& proxy = fleet_.add_proxy("p1", "a");
   RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
