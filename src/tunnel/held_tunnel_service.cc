@@ -75,11 +75,16 @@ void HeldTunnel::advise(std::string_view code, std::string_view reason, Duration
   }
 }
 
+// What does not fit now is told at the next occasion, from the same place.
 void HeldTunnel::send_discovery(Time now) {
   if (id_ == 0) return;
+  const Discovery::Cursor before = told_;
   for (const Discovery::Bytes& message : shared_.discovery.take(told_, now)) {
     const bool sent = link_.send(*message).ok();
     (sent ? shared_.counts.discovery_sent : shared_.counts.discovery_dropped) += 1;
+    if (sent) continue;
+    told_ = before;
+    return;
   }
 }
 

@@ -332,6 +332,19 @@ TEST_F(TunnelProxy, WhoWaitedTooLongIsToldWhenToComeBack) {
   EXPECT_GE(turned_away, 1u);
 }
 
+TEST_F(TunnelProxy, WhatAnAgentCannotBeToldNowIsToldSoonAfter) {
+  // Room for a welcome, or for what there is to tell of proxies, but not for both.
+  Member& proxy = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.link.session.max_queued_control = 100; });
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  ASSERT_TRUE(welcomed(agent));
+  ASSERT_TRUE(fleet_.until([&] { return !agent.discoveries.empty(); }));
+  EXPECT_TRUE(agent.discoveries[0].full()) << "from the beginning";
+  proxy.service->update_metrics();
+  EXPECT_THAT(proxy.registry.expose(),
+              testing::Not(HasSubstr("holdfast_tunnel_discovery_dropped_total 0")));
+}
+
 TEST_F(TunnelProxy, ATunnelThatOutlivesItsCertificateIsLeftAndThenClosed) {
   Member& proxy = fleet_.add_proxy(
       "p1", "a", [](ProxyOptions& options) { options.expired_grace = seconds(1); });
