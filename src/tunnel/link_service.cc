@@ -230,6 +230,7 @@ void Link::State::on_time() {
     Status alive = session_.on_tick(now);
     if (!alive.ok()) return close(std::move(alive));
     if (streams_.empty() && !pipe_.blocked()) pipe_.rest();
+    pipe_.release_kept();  // one stream that idles need not hold what a blocked batch has left
   }
   if (pipe_.blocked() && now - blocked_since_ >= options_.write_timeout) {
     return close(coded(absl::StatusCode::kUnavailable, "HF2024",
