@@ -133,7 +133,8 @@ void CallingPeer::on_open(Link& /*link*/, StreamId stream, std::string_view payl
   opening_ += 1;
   shared_.relays += 1;
   relays_.spawn(relay(stream, std::move(wanted),
-                      make_relay([&shared = shared_](const EndReport&) { shared.relays -= 1; })));
+                      make_relay(shared_.parts.buffers,
+                                 [&shared = shared_](const EndReport&) { shared.relays -= 1; })));
 }
 
 // Of the streams that are being opened, those that the peer has given up, at least: the others are

@@ -46,8 +46,12 @@ bool LinkBuffers::allow_stream() {
   return false;
 }
 
+bool LinkBuffers::has_room(size_t bytes) const {
+  return bytes <= max_kept_ - std::min(kept_, max_kept_);
+}
+
 bool LinkBuffers::allow_bytes(size_t bytes) {
-  if (bytes <= max_kept_ - std::min(kept_, max_kept_)) return true;
+  if (has_room(bytes)) return true;
   cut_streams_ += 1;
   return false;
 }
