@@ -123,9 +123,6 @@ asio::awaitable<void> AgentPart::stop() {
   co_await tracking_.stop();
 }
 
-// Its own stop is bounded by agent.stop_timeout.
-void AgentPart::hurry() {}
-
 void AgentPart::set_identity(const node::HeldIdentity& held) {
   const Status used = agent_->set_identity(identity_of(held));
   if (!used.ok()) log::error("tunnels keep the old identity", {{"why", used.ToString()}});

@@ -87,6 +87,8 @@ class AgentService {
   // Says goodbye on all tunnels, so that proxies choose others, gives running streams
   // options.stop_timeout to finish, then closes.
   asio::awaitable<void> stop();
+  // A stop() under way, or to come, gives running streams no time.
+  void hurry();
 
   // For announcements and node.sock; newest first.
   std::vector<v1::AgentTunnel> describe() const;
@@ -151,6 +153,7 @@ class AgentService {
   double renewal_part_;    // of the spread
   bool started_ = false;
   bool stopping_ = false;
+  bool hurried_ = false;
   bool closing_ = false;
   std::vector<Input> early_;  // before start()
   std::map<TunnelId, std::unique_ptr<AgentTunnel>> tunnels_;
