@@ -58,6 +58,7 @@ class AgentPart final : public NodePart {
   ComponentReport tunnels_report() const;
   void count_dials();
   void count_pool();
+  void show_links();
   void count_streams();
 
   metrics::Registry& registry_;

@@ -102,6 +102,7 @@ class AgentService {
   SessionStats sessions() const;
   const AgentStats& stats() const { return journal_.stats(); }
   const ForwardStats& forwarded() const { return forward_.stats(); }
+  const LinkBuffers& buffers() const { return buffers_; }
   PoolView pool() const { return pool_.describe(clock_.now()); }
   // "edge:7444: HF2020: ...", of the newest dial that failed since a tunnel was last made.
   const std::string& last_failure() const { return journal_.last_failure(); }

@@ -1,6 +1,16 @@
 #include "tunnel/proxy_metrics_service.h"
 
+#include <algorithm>
+
 namespace holdfast::tunnel {
+
+void RoundTrips::add(const std::optional<Duration>& round_trip) {
+  if (!round_trip) return;
+  shortest = count == 0 ? *round_trip : std::min(shortest, *round_trip);
+  longest = std::max(longest, *round_trip);
+  sum += *round_trip;
+  count += 1;
+}
 
 void ProxyMetrics::count(const metrics::Description& description, const metrics::Labels& labels,
                          uint64_t total) {
@@ -135,6 +145,19 @@ void ProxyMetrics::update(const ProxyShared& shared, const Numbers& numbers) {
   count({"holdfast_tunnel_no_descriptors_total", "Times nothing could be accepted."}, {},
         numbers.no_descriptors);
   show_sessions(numbers.sessions);
+  show_round_trips(numbers.round_trips);
+}
+
+void ProxyMetrics::show_round_trips(const RoundTrips& round_trips) {
+  metrics::Family<metrics::Gauge>& family = registry_.gauge(
+      {"holdfast_tunnel_round_trip_seconds", "Smoothed round trips of agents' tunnels."});
+  const auto show = [&family](const char* which, Duration value) {
+    family.with({{"which", which}}).set(std::chrono::duration<double>(value).count());
+  };
+  const auto tunnels = static_cast<int64_t>(std::max<size_t>(1, round_trips.count));
+  show("shortest", round_trips.shortest);
+  show("mean", round_trips.sum / tunnels);
+  show("longest", round_trips.longest);
 }
 
 void ProxyMetrics::show_sessions(const SessionStats& stats) {
@@ -147,7 +170,10 @@ void ProxyMetrics::show_sessions(const SessionStats& stats) {
   count(streams, {{"what", "opened"}}, stats.opened);
   count(streams, {{"what", "given_up"}}, stats.given_up);
   count(streams, {{"what", "throttled"}}, stats.throttled);
+  count(streams, {{"what", "full"}}, stats.full);
   count(streams, {{"what", "reset"}}, stats.resets);
+  count({"holdfast_tunnel_dropped_bytes_total", "Bytes that came for connections that were over."},
+        {}, stats.bytes_dropped);
 }
 
 }  // namespace holdfast::tunnel

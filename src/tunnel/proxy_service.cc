@@ -295,8 +295,10 @@ void ProxyService::update_metrics() {
                                                   state_->peers.door().no_descriptors(),
                                 .peer_links = state_->peers.link_count(),
                                 .sessions = counts.sessions};
-  state_->tunnels.for_each(
-      [&numbers](HeldTunnel& tunnel) { numbers.sessions.add(tunnel.session().stats()); });
+  state_->tunnels.for_each([&numbers](HeldTunnel& tunnel) {
+    numbers.sessions.add(tunnel.session().stats());
+    numbers.round_trips.add(tunnel.session().round_trip());
+  });
   state_->metrics.update(state_->shared, numbers);
 }
 

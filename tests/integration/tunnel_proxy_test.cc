@@ -72,6 +72,13 @@ TEST_F(TunnelProxy, ItIsDescribedAndCounted) {
   EXPECT_THAT(proxy.registry.expose(), HasSubstr("holdfast_tunnel_agent_tunnels 1"));
   EXPECT_THAT(proxy.registry.expose(),
               HasSubstr("holdfast_tunnel_admissions_total{outcome=\"admitted\"} 1"));
+  const auto measured = [&] {
+    proxy.service->update_metrics();
+    const std::string metrics = proxy.registry.expose();
+    return metrics.contains("holdfast_tunnel_round_trip_seconds{which=\"shortest\"}") &&
+           !metrics.contains("holdfast_tunnel_round_trip_seconds{which=\"shortest\"} 0\n");
+  };
+  EXPECT_TRUE(fleet_.until(measured));
 }
 
 TEST_F(TunnelProxy, AHelloWithAnothersNameIsRefused) {
