@@ -122,9 +122,6 @@ asio::awaitable<void> AgentPart::stop() {
   co_await tracking_.stop();
 }
 
-// Its own stop is bounded by agent.stop_timeout.
-void AgentPart::hurry() {}
-
 void AgentPart::set_identity(const node::HeldIdentity& held) {
   const Status used = agent_->set_identity(identity_of(held));
   if (!used.ok()) log::error("tunnels keep the old identity", {{"why", used.ToString()}});
@@ -228,6 +225,29 @@ void AgentPart::update_metrics() {
   count_dials();
   count_pool();
   count_streams();
+  show_links();
+}
+
+void AgentPart::show_links() {
+  MetricTotals metrics(registry_);
+  std::optional<Duration> shortest;
+  Duration longest = Duration::zero();
+  for (const tunnel::TunnelView& one : agent_->pool().tunnels) {
+    if (!one.round_trip) continue;
+    shortest = std::min(shortest.value_or(*one.round_trip), *one.round_trip);
+    longest = std::max(longest, *one.round_trip);
+  }
+  const metrics::Description round_trip{"holdfast_agent_round_trip_seconds",
+                                        "Smoothed round trips of its tunnels."};
+  metrics.set(round_trip, {{"which", "shortest"}}, seconds(shortest.value_or(Duration::zero())));
+  metrics.set(round_trip, {{"which", "longest"}}, seconds(longest));
+  const tunnel::LinkBuffers& buffers = agent_->buffers();
+  metrics.set({"holdfast_agent_kept_bytes", "Bytes kept for those who read slowly."}, {},
+              static_cast<double>(buffers.kept_bytes()));
+  const metrics::Description slow{"holdfast_agent_slow_readers_total",
+                                  "Streams refused or cut because too much was kept."};
+  metrics.count(slow, {{"what", "refused"}}, buffers.refused_streams());
+  metrics.count(slow, {{"what", "cut"}}, buffers.cut_streams());
 }
 
 void AgentPart::count_pool() {
@@ -240,6 +260,7 @@ void AgentPart::count_pool() {
   count("refused", pool.stats.refused);
   count("failed", pool.stats.failed);
   count("advice_withdrawn", pool.stats.advice_withdrawn);
+  count("renewed", pool.stats.renewed);
   count("drained_advised", pool.stats.drained_advised);
   count("drained_surplus", pool.stats.drained_surplus);
   count("drained_expired", pool.stats.drained_expired);
@@ -274,6 +295,9 @@ void AgentPart::count_streams() {
                                    "Bytes of connections that are over."};
   metrics.count(bytes, {{"direction", "to_applications"}}, forward.bytes_in);
   metrics.count(bytes, {{"direction", "from_applications"}}, forward.bytes_out);
+  metrics.count(
+      {"holdfast_agent_dropped_bytes_total", "Bytes that came for connections that were over."}, {},
+      sessions.bytes_dropped);
 }
 
 void AgentPart::count_dials() {

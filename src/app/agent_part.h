@@ -32,7 +32,7 @@ class AgentPart final : public NodePart {
   Result<std::vector<std::string>> listen() override { return probes_.listen(); }
   void start() override;
   asio::awaitable<void> stop() override;
-  void hurry() override;
+  void hurry() override { agent_->hurry(); }
 
   void set_identity(const node::HeldIdentity& held) override;
   Status set_config(const config::Config& config) override {
@@ -58,6 +58,7 @@ class AgentPart final : public NodePart {
   ComponentReport tunnels_report() const;
   void count_dials();
   void count_pool();
+  void show_links();
   void count_streams();
 
   metrics::Registry& registry_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/metric_totals.h"
+#include "resource/proto_time.h"
 #include "route/capacity.h"
 
 namespace holdfast::app {
@@ -61,6 +62,13 @@ size_t holders_in(cache::View& view, const std::string& own) {
     return true;
   });
   return others + 1;
+}
+
+std::optional<Duration> announce_ttl_in(cache::View& view, const std::string& own) {
+  const auto proxies = view.read<Kind::Proxy>();
+  const auto found = proxies ? proxies.find(own) : std::nullopt;
+  if (!found || !found->body.announcement().has_ttl()) return std::nullopt;
+  return resource::to_duration(found->body.announcement().ttl());
 }
 
 // If there are more than are remembered, those with limits are among those that are.

@@ -1,8 +1,9 @@
-// What a proxy's places are told of the cache, and what they count, as metrics.
+// What a proxy is told of the cache, and what its places count, as metrics.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ namespace holdfast::app {
 std::vector<std::string> listed_zones(cache::View& view);
 // Proxies that are not offline. `own` is the one that asks: it is among them in any case.
 size_t holders_in(cache::View& view, const std::string& own);
+// How long the controllers take for granted that it is there; absent if nobody knows.
+std::optional<Duration> announce_ttl_in(cache::View& view, const std::string& own);
 tunnel::ProxyLoad proxy_load(cache::View& view, const std::string& own);
 // What it holds, for reports; outlived by it.
 node::LoadSource load_source_of(tunnel::PlacesService& places);

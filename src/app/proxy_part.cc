@@ -24,8 +24,6 @@ namespace {
 
 using resource::Kind;
 
-// Others take a proxy for gone this long after it was last heard from.
-constexpr Duration kAnnounceTtl = std::chrono::seconds(30);
 // For those at the door to say what they want, once no new ones come.
 constexpr Duration kDoorPatience = std::chrono::seconds(10);
 constexpr Duration kDoorPoll = std::chrono::milliseconds(20);
@@ -63,7 +61,6 @@ tunnel::ProxyOptions proxy_options(const PartWorld& world, const ProxyPartOption
   made.tunnel_listen = config.tunnel_listen;
   made.peer_listen = config.peer_listen;
   made.advertise_host = advertise_host(config, world.held);
-  made.announce_ttl = kAnnounceTtl;
   made.admission.max_handshakes = static_cast<uint32_t>(config.limits.handshakes);
   made.admission.tunnels_per_second = static_cast<uint32_t>(config.limits.tunnels_per_second);
   made.admission.burst = static_cast<uint32_t>(config.limits.tunnel_burst);
@@ -188,9 +185,7 @@ tunnel::ProxyService::Asks ProxyPart::asks() {
     TRY_OK(found.status());
     return *std::move(found);
   };
-  asks.announce_draining = [this]() -> asio::awaitable<void> {
-    co_await world_.announce_within(std::chrono::seconds(2));
-  };
+  asks.announce_draining = [this] { return world_.announce_within(std::chrono::seconds(2)); };
   asks.ready = [this] { ingress_.open(); };
   asks.close_ingress = [this] { return close_ingress(); };
   asks.load_due = [this] { world_.load_due(); };
@@ -267,8 +262,11 @@ void ProxyPart::follow_cache() {
   const bool proxies_moved = proxies_mark_.moved(view_.read<Kind::Proxy>());
   const bool services_moved = services_mark_.moved(view_.read<Kind::Service>());
   const bool zones_moved = zones_mark_.moved(view_.read<Kind::ZoneMap>());
-  if (proxies_moved) proxy_.set_proxies(all_proxies<tunnel::CachedProxy>(view_));
   const std::string own = node_.substr(node_.find('/') + 1);
+  if (proxies_moved) {
+    proxy_.set_proxies(all_proxies<tunnel::CachedProxy>(view_));
+    if (const auto ttl = announce_ttl_in(view_, own)) proxy_.set_announce_ttl(*ttl);
+  }
   const bool all_moved = services_moved || zones_moved;
   // Every heartbeat moves the proxies.
   const size_t holders = proxies_moved ? holders_in(view_, own) : load_.holders;
@@ -295,7 +293,7 @@ void ProxyPart::describe(v1::Resource& entry) const {
   proxy.set_public_address(public_address_);
   proxy.set_group(options_.config.group);
   proxy.set_generation(options_.config.generation);
-  *proxy.mutable_announce_ttl() = resource::to_proto(kAnnounceTtl);
+  *proxy.mutable_announce_ttl() = resource::to_proto(proxy_.announce_ttl());
   proxy.set_draining(proxy_.draining());
   proxy.set_tunnels(static_cast<uint32_t>(status.tunnels.size()));
   proxy.set_peers(static_cast<uint32_t>(
@@ -323,6 +321,7 @@ v1::GetTunnelsResponse ProxyPart::tunnels() const {
 Status ProxyPart::drain(const v1::DrainRequest& request) {
   const Duration asked = resource::to_duration(request.timeout());
   const Duration timeout = request.has_timeout() ? asked : Duration(options_.config.drain_timeout);
+  if (request.has_timeout()) proxy_.shorten_drain(timeout);
   if (!proxy_.draining()) tasks_.spawn(run_drain(timeout));
   if (request.now()) proxy_.drain_now();
   return absl::OkStatus();

@@ -60,6 +60,7 @@ MoveAdvice move_advice(const v1::Advice& advice) {
 }
 
 // The rules of the resource, for one that an older controller has let through.
+constexpr Duration kLeastKeepalive = std::chrono::milliseconds(100);
 constexpr Duration kLongestKeepalive = std::chrono::hours(1);
 constexpr uint32_t kMostMisses = 100;
 
@@ -73,7 +74,9 @@ PoolSettings pool_settings(const v1::NetworkingConfig& config) {
   settings.disconnect_threshold =
       std::max(Duration::zero(), resource::to_duration(config.disconnect_threshold()));
   const Duration keepalive = resource::to_duration(config.keepalive_interval());
-  if (keepalive > Duration::zero()) settings.keepalive = std::min(keepalive, kLongestKeepalive);
+  if (keepalive > Duration::zero()) {
+    settings.keepalive = std::clamp(keepalive, kLeastKeepalive, kLongestKeepalive);
+  }
   if (config.keepalive_misses() > 0) {
     settings.keepalive_misses = std::min(config.keepalive_misses(), kMostMisses);
   }

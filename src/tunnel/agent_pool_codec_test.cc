@@ -102,6 +102,13 @@ TEST(AgentPoolCodec, ThresholdAndKeepaliveAreTakenOver) {
   EXPECT_EQ(settings.keepalive_misses, 4u);
 }
 
+TEST(AgentPoolCodec, AKeepaliveIsATenthOfASecondAtLeast) {
+  v1::NetworkingConfig config;
+  config.mutable_keepalive_interval()->set_nanos(1);
+
+  EXPECT_EQ(pool_settings(config).keepalive, 100ms);
+}
+
 TEST(AgentPoolCodec, AKeepaliveIsAnHourAtMost) {
   v1::NetworkingConfig config;
   config.mutable_keepalive_interval()->set_seconds(300'000'000'000);

@@ -151,18 +151,24 @@ asio::awaitable<void> AgentService::stop() {
   forward_.drain();
   perform(pool_.on_stop(clock_.now()));
   const Time deadline = clock_.now() + options_.stop_timeout;
-  while (serving() && clock_.now() < deadline) {
+  while (serving() && !hurried_ && clock_.now() < deadline) {
     ended_.expires_after(std::min(deadline - clock_.now(), kLookAgain));
     co_await ended_.async_wait(kAsValue);
   }
   if (const size_t cut = streams(); cut > 0) {
     log::warn("streams are cut: they did not finish in time",
-              {{"streams", cut}, {"patience", to_short_string(options_.stop_timeout)}});
+              {{"streams", cut},
+               {"patience", hurried_ ? "none" : to_short_string(options_.stop_timeout)}});
   }
   closing_ = true;
   timer_.cancel();
   co_await tasks_.join();
   co_await forward_.stop();
+}
+
+void AgentService::hurry() {
+  hurried_ = true;
+  ended_.cancel();
 }
 
 // A tunnel that streams run or may still be asked for on.

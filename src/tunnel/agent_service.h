@@ -87,6 +87,8 @@ class AgentService {
   // Says goodbye on all tunnels, so that proxies choose others, gives running streams
   // options.stop_timeout to finish, then closes.
   asio::awaitable<void> stop();
+  // A stop() under way, or to come, gives running streams no time.
+  void hurry();
 
   // For announcements and node.sock; newest first.
   std::vector<v1::AgentTunnel> describe() const;
@@ -100,6 +102,7 @@ class AgentService {
   SessionStats sessions() const;
   const AgentStats& stats() const { return journal_.stats(); }
   const ForwardStats& forwarded() const { return forward_.stats(); }
+  const LinkBuffers& buffers() const { return buffers_; }
   PoolView pool() const { return pool_.describe(clock_.now()); }
   // "edge:7444: HF2020: ...", of the newest dial that failed since a tunnel was last made.
   const std::string& last_failure() const { return journal_.last_failure(); }
@@ -151,6 +154,7 @@ class AgentService {
   double renewal_part_;    // of the spread
   bool started_ = false;
   bool stopping_ = false;
+  bool hurried_ = false;
   bool closing_ = false;
   std::vector<Input> early_;  // before start()
   std::map<TunnelId, std::unique_ptr<AgentTunnel>> tunnels_;

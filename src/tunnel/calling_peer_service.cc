@@ -21,6 +21,7 @@ CallingPeer::CallingPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> 
     : shared_(shared),
       uses_(std::move(uses)),
       who_(connection->peer),
+      expires_(connection->expires),
       relays_(shared.parts.loop),
       link_({.loop = shared.parts.loop,
              .clock = shared.parts.clock,
@@ -56,9 +57,24 @@ void CallingPeer::advise(std::string_view code, std::string_view reason, Duratio
 }
 
 void CallingPeer::on_tick(Time now) {
-  if (greeted_ || now < uses_.hello_by) return;
-  greeted_ = true;
-  link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no hello in time"));
+  if (welcomed_) {
+    check_certificate();
+    if (leave_by_ && now >= *leave_by_) link_.say_goodbye("a newer link came");
+  } else if (!greeted_ && now >= uses_.hello_by) {
+    greeted_ = true;
+    link_.close(coded(absl::StatusCode::kDeadlineExceeded, "HF2114", "no hello in time"));
+  }
+}
+
+// A peer that has a newer one dials anew before this; after a goodbye it may open nothing here.
+void CallingPeer::check_certificate() {
+  const WallTime now = shared_.parts.clock.wall_now();
+  const Standing standing = standing_of(expires_, shared_.options.expired_grace, now);
+  if (standing == Standing::Good) return;
+  link_.say_goodbye("the certificate of this link has expired");
+  if (standing == Standing::Expired) return;
+  link_.close(
+      coded(absl::StatusCode::kUnauthenticated, kCertificateExpired, "its certificate is too old"));
 }
 
 Status CallingPeer::judge(std::string_view payload) const {
@@ -117,7 +133,8 @@ void CallingPeer::on_open(Link& /*link*/, StreamId stream, std::string_view payl
   opening_ += 1;
   shared_.relays += 1;
   relays_.spawn(relay(stream, std::move(wanted),
-                      make_relay([&shared = shared_](const EndReport&) { shared.relays -= 1; })));
+                      make_relay(shared_.parts.buffers,
+                                 [&shared = shared_](const EndReport&) { shared.relays -= 1; })));
 }
 
 // Of the streams that are being opened, those that the peer has given up, at least: the others are

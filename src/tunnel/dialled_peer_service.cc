@@ -10,10 +10,13 @@
 namespace holdfast::tunnel {
 
 DialledPeer::DialledPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> connection,
-                         OnSaid on_said)
+                         Uses uses)
     : shared_(shared),
-      on_said_(std::move(on_said)),
+      uses_(std::move(uses)),
       who_(connection->peer),
+      life_{.since = shared.parts.clock.wall_now(),
+            .own_expires = uses_.own_expires,
+            .peer_expires = connection->expires},
       welcome_by_(shared.parts.clock.now() + shared.options.hello_timeout),
       settled_(shared.parts.loop, asio::steady_timer::time_point::max()),
       link_({.loop = shared.parts.loop,
@@ -53,10 +56,32 @@ void DialledPeer::on_tick(Time now) {
     }
     return;
   }
+  check_certificate();
   const Time last = link_.session().last_frame();
   if (!linked_ || last <= heard_) return;
   heard_ = last;
   shared_.discovery.peer_alive(who_.name, last);
+}
+
+bool DialledPeer::nears_its_end(Duration lead) const {
+  return is_renewal_due(life_, shared_.validity.not_after, lead, shared_.parts.clock.wall_now());
+}
+
+// The peer's; ours is for the peer to judge.
+void DialledPeer::check_certificate() {
+  const WallTime now = shared_.parts.clock.wall_now();
+  const Standing standing = standing_of(life_.peer_expires, shared_.options.expired_grace, now);
+  if (standing == Standing::Good) return;
+  say_goodbye("the certificate of this link has expired");
+  if (standing == Standing::Expired) return;
+  link_.close(
+      coded(absl::StatusCode::kUnauthenticated, kCertificateExpired, "its certificate is too old"));
+}
+
+// The peer stays linked: by the other one.
+void DialledPeer::retire() {
+  linked_ = false;
+  link_.say_goodbye("another link has taken its place");
 }
 
 void DialledPeer::say_goodbye(std::string_view why) {
@@ -80,8 +105,9 @@ Status DialledPeer::on_message(Link& /*link*/, std::string_view payload) {
     return coded(absl::StatusCode::kInvalidArgument, "HF2108", "a message cannot be read");
   }
   if (!welcomed_) return take_first(message);
-  if (message.has_advice()) on_said_(true);
-  if (!message.has_holding() || !linked_) return absl::OkStatus();
+  if (!linked_) return absl::OkStatus();
+  if (message.has_advice()) uses_.said(true);
+  if (!message.has_holding()) return absl::OkStatus();
   shared_.news_of_peers();
   return shared_.peers.holding(who_.name, message.holding());
 }
@@ -94,9 +120,10 @@ Status DialledPeer::take_first(const v1::TunnelMessage& message) {
   TRY_OK(shared_.peers.linked(who_.name, who_.zone));
   welcomed_ = true;
   linked_ = true;
+  uses_.linked(*this);
   heard_ = shared_.parts.clock.now();
   shared_.discovery.peer_alive(who_.name, heard_);
-  on_said_(message.welcome().draining());
+  uses_.said(message.welcome().draining());
   return absl::OkStatus();
 }
 

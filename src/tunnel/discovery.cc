@@ -34,6 +34,13 @@ Duration Discovery::refresh_interval() const {
   return options_.ttl / 3;
 }
 
+void Discovery::set_ttl(Duration ttl, Time now) {
+  if (ttl == options_.ttl) return;
+  options_.ttl = ttl;
+  self_due_ = std::min(self_due_, now + refresh_interval());
+  built_.clear();
+}
+
 Discovery::Known* Discovery::known(std::string_view name) {
   if (const auto found = proxies_.find(name); found != proxies_.end()) return &found->second;
   if (proxies_.size() >= options_.max_proxies) {
@@ -103,12 +110,16 @@ void Discovery::peer_alive(std::string_view name, Time now) {
 }
 
 std::vector<Discovery::Bytes> Discovery::take(Cursor& cursor, Time now) {
+  const Duration interval = resync_interval();
+  // It was set when the TTL was longer.
+  if (cursor.resync_at && *cursor.resync_at > now + interval) {
+    cursor.resync_at = now + rng_.below(interval);
+  }
   const bool full = !cursor.resync_at || *cursor.resync_at <= now;
   if (!full && cursor.version == version_) return {};
   std::vector<Bytes> messages = messages_after(full ? 0 : cursor.version, now);
   cursor.version = version_;
   // The first resync comes sooner or later, so that tunnels that came together part.
-  const Duration interval = resync_interval();
   if (!cursor.resync_at) {
     cursor.resync_at = now + interval / 2 + rng_.below(interval / 2);
   } else if (full) {

@@ -30,7 +30,7 @@ namespace holdfast::tunnel {
 
 struct DiscoveryOptions {
   std::string self{};  // this proxy's name
-  // This proxy's announce TTL: what agents are told for every proxy.
+  // This proxy's announce TTL, to begin with: what agents are told for every proxy.
   Duration ttl = std::chrono::seconds(60);
   Duration max_resync = std::chrono::minutes(2);  // or two thirds of the TTL, if that is less
   size_t max_proxies = 1'024;                     // further ones are not told
@@ -66,6 +66,9 @@ class Discovery {
 
   Discovery(DiscoveryOptions options, uint64_t seed);
 
+  // From now on; tunnels that were told of a longer one are told everything anew before this one
+  // ends.
+  void set_ttl(Duration ttl, Time now);
   // This proxy itself, which it always hears from; what it says of itself may change.
   void set_self(const ProxyFacts& facts, Time now);
   // A proxy's entry in the cache. `heartbeat` is any value that differs from one heartbeat to the
@@ -87,6 +90,7 @@ class Discovery {
   Time next_deadline() const { return self_due_; }
   // Rises with everything there is to tell: a tunnel at this version waits only for its resync.
   uint64_t version() const { return version_; }
+  Duration ttl() const { return options_.ttl; }
   // How often a tunnel is told everything.
   Duration resync_interval() const;
 

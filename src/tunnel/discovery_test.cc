@@ -4,7 +4,8 @@
 // - later ones: only those heard from since         LaterOnesAreToldOnlyWhoWasHeardFrom
 // - a heartbeat is another value, nothing else      AnEntryWithTheSameHeartbeatIsNoNews
 // - the local time of hearing counts                WhoWasNotHeardFromWithinTheTtlIsNotMentioned
-// - the sender's TTL for all                        EveryProxyIsToldWithTheTtlOfTheSender
+// - the sender's TTL for all                        EveryProxyIsToldWithTheTtlOfTheSender,
+//                                                   AShorterTtlIsToldToAllBeforeItEnds
 // - nothing to tell: nothing is sent                LaterOnesAre...,
 // WithNobodyToTellOfNothingIsSent
 // - resync: min(2 min, 2/3 TTL)                     ResyncsOftenEnoughThatNobodyExpires
@@ -15,6 +16,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "resource/proto_time.h"
 
@@ -130,6 +133,46 @@ TEST_F(DiscoveryTest, EveryProxyIsToldWithTheTtlOfTheSender) {
     EXPECT_EQ(proxy.generation(), proxy.name() == "edge-2" ? 7U : 0U);
     EXPECT_EQ(proxy.group(), proxy.name() == "edge-2" ? "blue" : "");
   }
+}
+
+TEST_F(DiscoveryTest, AShorterTtlIsToldToAllBeforeItEnds) {
+  beat("edge-2", 1);
+  std::vector<Discovery::Cursor> cursors(100);
+  for (Discovery::Cursor& cursor : cursors) messages(cursor);
+
+  discovery_.set_ttl(6s, now_);
+
+  EXPECT_EQ(discovery_.resync_interval(), 4s);
+  EXPECT_LE(discovery_.next_deadline(), now_ + 2s) << "it hears from itself as often as it must";
+  Discovery::Cursor fresh;
+  EXPECT_EQ(resource::to_duration(messages(fresh).at(0).proxies(0).ttl()), 6s);
+  std::set<Time> times;
+  for (Discovery::Cursor& cursor : cursors) {
+    messages(cursor);
+    ASSERT_LE(*cursor.resync_at, now_ + 4s);
+    times.insert(*cursor.resync_at);
+  }
+  EXPECT_GT(times.size(), 90U) << "not all at once";
+  advance(4s);
+  const std::vector<v1::Discovery> again = messages(cursors[0]);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_TRUE(again[0].full());
+  EXPECT_EQ(resource::to_duration(again[0].proxies(0).ttl()), 6s);
+  now_ += 2s;
+  Discovery::Cursor late;
+  EXPECT_THAT(told(late), ElementsAre("self")) << "edge-2 has been silent for as long";
+}
+
+TEST_F(DiscoveryTest, ALongerTtlLetsNobodyExpireMeanwhile) {
+  Discovery::Cursor cursor;
+  messages(cursor);
+  const Time resync = *cursor.resync_at;
+
+  discovery_.set_ttl(10min, now_);
+
+  EXPECT_THAT(told(cursor), IsEmpty());
+  EXPECT_EQ(cursor.resync_at, resync) << "agents were told of the shorter one";
+  EXPECT_LE(discovery_.next_deadline(), now_ + 20s);
 }
 
 TEST_F(DiscoveryTest, WithNobodyToTellOfNothingIsSent) {

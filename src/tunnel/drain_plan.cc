@@ -72,7 +72,7 @@ std::vector<DrainStep> DrainPlan::on_tick(const DrainLoad& load, Time now) {
   looked_again_ = was_waiting;
   alone_ = load.alone;
   move_is_over_ = phase_ == DrainPhase::Waiting && now >= moved_by();
-  const bool cut = hurried_ || now >= deadline_;
+  const bool cut = phase_ != DrainPhase::Deregistering && (hurried_ || now >= deadline_);
   if (cut || (was_waiting && is_over(load))) {
     steps.emplace_back(CloseAll{.in_time = load.streams == 0});
     phase_ = DrainPhase::Closed;
@@ -118,10 +118,10 @@ Time DrainPlan::moved_by() const {
 
 std::optional<Time> DrainPlan::next_deadline() const {
   if (phase_ == DrainPhase::Running || phase_ == DrainPhase::Closed) return std::nullopt;
-  Time next = deadline_;
   if (phase_ == DrainPhase::Deregistering) {
-    next = std::min(next, told_deregister_ ? began_ + options_.deregister_within : began_);
+    return told_deregister_ ? began_ + options_.deregister_within : began_;
   }
+  Time next = deadline_;
   if (const std::optional<Time> advice = advice_.next_deadline()) next = std::min(next, *advice);
   if (phase_ == DrainPhase::Waiting && !looked_again_) {
     next = std::min(next, advice_ended_ + kLookAgain);

@@ -5,8 +5,8 @@
 //              2 s, then                   bounded rate            last is        the agents moved
 //              or on without it                                       advised        had time to
 //
-// The hard deadline closes whatever is left in any phase, and so does hurry(). A tunnel that comes
-// in meanwhile is advised too.
+// The hard deadline closes whatever is left in any phase, and so does hurry(); but not before it
+// was deregistered, or could not be in time. A tunnel that comes in meanwhile is advised too.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@
 namespace holdfast::tunnel {
 
 struct DrainOptions {
-  Duration deadline = std::chrono::minutes(5);  // from begin(); then all is closed
-  Duration deregister_within = std::chrono::seconds(2);
-  Duration advise_over = std::chrono::seconds(2);  // at least this long for all,
-  uint32_t advise_per_second = 50;                 // and no faster than this, if the deadline lets
+  Duration deadline = std::chrono::minutes(5);           // from begin(); then all is closed,
+  Duration deregister_within = std::chrono::seconds(2);  // or when this is over, if it is later
+  Duration advise_over = std::chrono::seconds(2);        // at least this long for all,
+  uint32_t advise_per_second = 50;  // and no faster than this, if the deadline lets
   // Agents with no stream that have nowhere to go are not waited for longer than this.
   Duration move_within = std::chrono::seconds(20);
   // The same when no other proxy is known that they could go to.
@@ -66,7 +66,7 @@ class DrainPlan {
   void deregistered();
   void tunnel_added(TunnelId tunnel, Time now);
   void tunnel_gone(TunnelId tunnel);
-  // A second signal: close all at the next tick. Begins if it had not.
+  // A second signal: close all at the next tick, if it is deregistered. Begins if it had not.
   void hurry(Time now);
 
   // What to do now, in this order. Call after each of the above, whenever the load falls to zero,

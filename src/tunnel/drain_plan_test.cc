@@ -222,9 +222,36 @@ TEST_F(DrainPlanTest, TheDeadlineClosesWhatIsLeft) {
 
 TEST_F(DrainPlanTest, ASecondSignalClosesAtOnceButStillDeregistersFirst) {
   plan_.hurry(now_);
+  const auto first = plan_.on_tick({.streams = 9, .tunnels = 9}, now_);
+  ASSERT_EQ(first.size(), 1U) << "nothing is cut before the others know";
+  EXPECT_EQ(name_of(first[0]), "deregister");
+
+  plan_.deregistered();
   std::vector<std::string> steps;
   for (const Done& one : run({.streams = 9, .tunnels = 9})) steps.push_back(one.step);
-  EXPECT_THAT(steps, ElementsAre("deregister", "cut"));
+  EXPECT_THAT(steps, ElementsAre("tell", "stop listening", "cut"));
+  EXPECT_EQ(now_, began_);
+}
+
+TEST_F(DrainPlanTest, ASecondSignalWaitsForAnUnreachableControllerForTwoSecondsOnly) {
+  plan_.hurry(now_);
+  const std::vector<Done> done = run({.streams = 9, .tunnels = 9});
+  ASSERT_EQ(done.size(), 4U);
+  EXPECT_EQ(done.front().step, "deregister");
+  EXPECT_EQ(done.back().step, "cut");
+  EXPECT_EQ(done.back().after, 2s);
+}
+
+TEST_F(DrainPlanTest, WithNoTimeAtAllItStillDeregistersFirst) {
+  plan_.begin(tunnels(1), now_, 0s);
+  const auto first = plan_.on_tick({.streams = 1, .tunnels = 1}, now_);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(name_of(first[0]), "deregister");
+
+  plan_.deregistered();
+  std::vector<std::string> steps;
+  for (const Done& one : run({.streams = 1, .tunnels = 1})) steps.push_back(one.step);
+  EXPECT_THAT(steps, ElementsAre("tell", "advise", "stop listening", "cut"));
   EXPECT_EQ(now_, began_);
 }
 

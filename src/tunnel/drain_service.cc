@@ -21,9 +21,13 @@ constexpr Duration kGoodbye = std::chrono::seconds(1);
 constexpr std::string_view kCode = "HF2110";
 constexpr std::string_view kReason = "the proxy is draining";
 
-asio::awaitable<Status> finished(asio::awaitable<void> task) {
-  co_await std::move(task);
-  co_return absl::OkStatus();
+Status nobody_knows() {
+  return coded(absl::StatusCode::kUnavailable, "HF2117", "no controller knows of the drain");
+}
+
+asio::awaitable<Status> answered(asio::awaitable<bool> announcing) {
+  const bool taken = co_await std::move(announcing);
+  co_return taken ? absl::OkStatus() : nobody_knows();
 }
 
 }  // namespace
@@ -38,6 +42,10 @@ DrainService::DrainService(Parts parts, Asks asks)
 asio::awaitable<void> DrainService::drain(std::optional<Duration> deadline) {
   begin(deadline);
   while (!over_ && !stopping_) co_await end_.async_wait(kAsValue);
+}
+
+void DrainService::shorten(Duration deadline) {
+  if (begun_) begin(deadline);
 }
 
 void DrainService::hurry() {
@@ -114,10 +122,10 @@ asio::awaitable<bool> DrainService::carry_out(DrainStep step) {
 // Never holds the rest up: the plan goes on by itself when it takes too long.
 asio::awaitable<void> DrainService::announce() {
   if (asks_.announce) {
-    const Status announced = co_await net::within(
-        parts_.shared.options.drain.deregister_within, finished(asks_.announce()),
-        coded(absl::StatusCode::kDeadlineExceeded, "HF2117", "not in time"));
+    const Status announced = co_await net::within(parts_.shared.options.drain.deregister_within,
+                                                  answered(asks_.announce()), nobody_knows());
     if (!announced.ok()) {
+      parts_.shared.counts.drains_unannounced += 1;
       log::warn("draining without the controllers' knowing", {{"code", "HF2117"}});
     }
   }

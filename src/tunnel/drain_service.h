@@ -23,7 +23,7 @@ class DrainService {
     PeerService& peers;
   };
   struct Asks {
-    std::function<asio::awaitable<void>()> announce{};
+    std::function<asio::awaitable<bool>()> announce{};  // whether a controller took it
     std::function<asio::awaitable<void>()> close_ingress{};
   };
   DrainService(Parts parts, Asks asks);
@@ -31,6 +31,8 @@ class DrainService {
   // Begins if it had not; returns at the end, or when stop() is called.
   // `deadline` replaces the options' one; of later calls it counts if it is earlier.
   asio::awaitable<void> drain(std::optional<Duration> deadline = {});
+  // One that is under way ends within this time at the latest.
+  void shorten(Duration deadline);
   void hurry();
   // The load may have fallen, or a tunnel come.
   void wake() { turn_.cancel(); }

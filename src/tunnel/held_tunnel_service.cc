@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "tunnel/exposed_facts.h"
+#include "tunnel/renewal.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -74,11 +75,16 @@ void HeldTunnel::advise(std::string_view code, std::string_view reason, Duration
   }
 }
 
+// What does not fit now is told at the next occasion, from the same place.
 void HeldTunnel::send_discovery(Time now) {
   if (id_ == 0) return;
+  const Discovery::Cursor before = told_;
   for (const Discovery::Bytes& message : shared_.discovery.take(told_, now)) {
     const bool sent = link_.send(*message).ok();
     (sent ? shared_.counts.discovery_sent : shared_.counts.discovery_dropped) += 1;
+    if (sent) continue;
+    told_ = before;
+    return;
   }
 }
 
@@ -96,10 +102,10 @@ void HeldTunnel::on_tick(Time now) {
 // Who does not get a new certificate any more does not belong to the cluster any more. An agent
 // that has one connects again; nothing new comes to it here, and what runs has a while.
 void HeldTunnel::check_certificate() {
-  const WallTime now = shared_.parts.clock.wall_now();
   const Duration grace = shared_.options.expired_grace;
-  if (now < expires_) return;
-  if (now >= expires_ + grace) {
+  const Standing standing = standing_of(expires_, grace, shared_.parts.clock.wall_now());
+  if (standing == Standing::Good) return;
+  if (standing == Standing::Over) {
     return link_.close(coded(absl::StatusCode::kUnauthenticated, kCertificateExpired,
                              "its certificate is too old"));
   }

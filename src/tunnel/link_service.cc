@@ -46,8 +46,12 @@ bool LinkBuffers::allow_stream() {
   return false;
 }
 
+bool LinkBuffers::has_room(size_t bytes) const {
+  return bytes <= max_kept_ - std::min(kept_, max_kept_);
+}
+
 bool LinkBuffers::allow_bytes(size_t bytes) {
-  if (bytes <= max_kept_ - std::min(kept_, max_kept_)) return true;
+  if (has_room(bytes)) return true;
   cut_streams_ += 1;
   return false;
 }
@@ -230,6 +234,7 @@ void Link::State::on_time() {
     Status alive = session_.on_tick(now);
     if (!alive.ok()) return close(std::move(alive));
     if (streams_.empty() && !pipe_.blocked()) pipe_.rest();
+    pipe_.release_kept();  // one stream that idles need not hold what a blocked batch has left
   }
   if (pipe_.blocked() && now - blocked_since_ >= options_.write_timeout) {
     return close(coded(absl::StatusCode::kUnavailable, "HF2024",

@@ -100,6 +100,8 @@ class LinkBuffers {
   bool allow_stream();
   // Whether that much more may be kept; counts it if not.
   bool allow_bytes(size_t bytes);
+  // The same, for those who can do with less.
+  bool has_room(size_t bytes) const;
   uint64_t refused_streams() const { return refused_streams_; }
   uint64_t cut_streams() const { return cut_streams_; }
 

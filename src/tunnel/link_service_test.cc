@@ -2,6 +2,7 @@
 
 #include "base/reason.h"
 #include "tunnel/link_fixture_service.h"
+#include "tunnel/tls_pipe_service.h"
 
 namespace holdfast::tunnel {
 namespace {
@@ -36,6 +37,31 @@ TEST_F(LinkTest, EveryByteArrivesBothWays) {
 
   EXPECT_TRUE(got_down == down);
   EXPECT_TRUE(got_up == up);
+}
+
+TEST_F(LinkTest, APipeGivesBackTheRoomOfWhatItHadToKeep) {
+  const Connected connected = connect(16 << 10);
+  TlsPipe writer(*connected.proxy, 256 << 10), reader(*connected.agent, 256 << 10);
+  const std::string bytes = pattern(1 << 20);
+  std::vector<char> into(64 << 10);
+  size_t got = 0;
+
+  EXPECT_TRUE(writer.write(bytes).ok());
+  EXPECT_TRUE(writer.blocked());
+  writer.release_kept();
+  EXPECT_TRUE(writer.blocked()) << "what is kept stays";
+  EXPECT_TRUE(run_until([&] {
+    if (writer.blocked()) EXPECT_TRUE(writer.write_kept().ok());
+    const Result<TlsPipe::Got> read = reader.read(into);
+    if (read.ok()) got += read->bytes;
+    return !read.ok() || got == bytes.size();
+  }));
+  EXPECT_EQ(got, bytes.size());
+  EXPECT_GT(writer.kept_capacity(), 0U) << "for the next batch";
+
+  writer.release_kept();
+
+  EXPECT_EQ(writer.kept_capacity(), 0U);
 }
 
 TEST_F(LinkTest, HalfACloseTravelsAndTheOtherDirectionGoesOn) {

@@ -1,5 +1,6 @@
 // A link between two proxies, at either side. The dialling proxy opens streams on it and is told
 // what the other holds; the dialled one serves them from tunnels of its own, and from nothing else.
+// Neither side uses it any more for what is new when the other's certificate has expired.
 //
 //   DialledPeer ── hello, OPEN ──► CallingPeer ──► TunnelTable ──► an agent's tunnel
 //               ◄── welcome, Holding, Holding, ... ──
@@ -18,6 +19,7 @@
 #include "tunnel/held_tunnel_service.h"
 #include "tunnel/proxy_shared_service.h"
 #include "tunnel/relay_end_service.h"
+#include "tunnel/renewal.h"
 #include "tunnel/secure_connection_service.h"
 
 namespace holdfast::tunnel {
@@ -25,9 +27,14 @@ namespace holdfast::tunnel {
 // The side that dialled.
 class DialledPeer final : public LinkOwner {
  public:
-  // What the peer says of itself changed: whether it drains.
-  using OnSaid = std::function<void(bool draining)>;
-  DialledPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> connection, OnSaid on_said);
+  struct Uses {
+    WallTime own_expires{};  // the certificate that it was dialled with does
+    // It was welcomed, and is the link to the peer from now on: an older one must retire().
+    std::function<void(DialledPeer&)> linked{};
+    // What the peer says of itself: whether it drains.
+    std::function<void(bool draining)> said{};
+  };
+  DialledPeer(ProxyShared& shared, std::unique_ptr<SecureConnection> connection, Uses uses);
 
   // Says hello and keeps the link until it is over; why. The peer is in the table as linked from
   // its welcome to its goodbye or the end.
@@ -37,9 +44,13 @@ class DialledPeer final : public LinkOwner {
   void on_tick(Time now);
   void close(Status why) { link_.close(std::move(why)); }
   void say_goodbye(std::string_view why);
+  // Another link to the peer is there: what runs on this one finishes.
+  void retire();
   void set_keepalive(Duration interval, uint32_t misses) { link_.set_keepalive(interval, misses); }
 
   bool is_linked() const { return linked_; }
+  // Whether it should be made anew by now.
+  bool nears_its_end(Duration lead) const;
   bool was_welcomed() const { return welcomed_; }
   const identity::Identity& who() const { return who_; }
   const Session& session() const { return link_.session(); }
@@ -51,10 +62,12 @@ class DialledPeer final : public LinkOwner {
  private:
   Status take_first(const v1::TunnelMessage& message);
   void unlink();
+  void check_certificate();
 
   ProxyShared& shared_;
-  OnSaid on_said_;
+  Uses uses_;
   const identity::Identity who_;
+  const TunnelLife life_;
   const Time welcome_by_;
   bool welcomed_ = false;
   bool linked_ = false;
@@ -82,6 +95,8 @@ class CallingPeer final : public LinkOwner {
   void on_tick(Time now);
   void close(Status why) { link_.close(std::move(why)); }
   void say_goodbye(std::string_view why) { link_.say_goodbye(why); }
+  // The peer has dialled anew: it leaves this one by itself, or has lost it.
+  void leave_by(Time time) { leave_by_ = time; }
   void set_keepalive(Duration interval, uint32_t misses) { link_.set_keepalive(interval, misses); }
   const std::string& name() const { return who_.name; }
   const identity::Identity& who() const { return who_; }
@@ -92,6 +107,7 @@ class CallingPeer final : public LinkOwner {
 
  private:
   asio::awaitable<void> relay(StreamId stream, v1::OpenStream wanted, RelayPair pair);
+  void check_certificate();
   size_t given_up() const;
   void refuse_stream(StreamId stream, ResetCode code, std::string_view why);
   Status judge(std::string_view payload) const;
@@ -100,6 +116,8 @@ class CallingPeer final : public LinkOwner {
   ProxyShared& shared_;
   Uses uses_;
   const identity::Identity who_;
+  const WallTime expires_;  // its certificate does
+  std::optional<Time> leave_by_;
   bool greeted_ = false;
   bool welcomed_ = false;
   TunnelTable::Cursor told_;

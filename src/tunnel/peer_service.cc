@@ -18,11 +18,14 @@ namespace {
 constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 // A link that lived this long begins with short waits again.
 constexpr Duration kLongLived = std::chrono::seconds(10);
+// A peer that dials anew leaves its old link by itself within this time.
+constexpr Duration kOverlap = std::chrono::seconds(5);
 
 }  // namespace
 
-// One proxy of the cache and the link to it. Kept while the cache lists it or its task runs;
-// PeerTableOptions::max_peers bounds them.
+// One proxy of the cache and the links to it: the one in use, and older ones until what runs there
+// is over. Kept while the cache lists it or a task of it runs; PeerTableOptions::max_peers bounds
+// them.
 struct PeerService::Peer {
   Peer(const ProxyShared& shared, std::string name_of, uint64_t seed)
       : name(std::move(name_of)),
@@ -35,23 +38,37 @@ struct PeerService::Peer {
     since = now;
   }
 
+  // Counts a task as long as it runs.
+  struct Running {
+    explicit Running(Peer& of) : peer(of) { peer.tasks += 1; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { peer.tasks -= 1; }
+    Peer& peer;
+  };
+
   std::string name;
   v1::Proxy listed{};
   bool wanted = false;
-  bool kept = false;           // a task runs for it
+  uint64_t keeper = 0;   // the task that dials when there is no link; 0: none
+  uint64_t renewal = 0;  // the one that dials beside a link; 0: none
+  size_t tasks = 0;
+  Time renew_at{};             // not before
   bool tried = false;          // a dial has ended, whatever came of it
   bool says_draining = false;  // over its link
   Backoff backoff;
   std::string_view state = "waiting";
   WallTime since;
   std::string reason{};
-  DialledPeer* link = nullptr;
+  DialledPeer* link = nullptr;     // of those that were welcomed, the newest
+  std::set<DialledPeer*> links{};  // all
   asio::steady_timer wait;
 };
 
 PeerService::PeerService(ProxyShared& shared, std::function<HeldTunnel*(TunnelId)> find)
     : shared_(shared),
       find_(std::move(find)),
+      renewal_part_(static_cast<double>(Rng(shared.options.seed).below(1'000)) / 1'000),
       door_({.loop = shared.parts.loop, .clock = shared.parts.clock}, shared.options.peer_admission,
             shared.options.seed,
             [this](net::StreamSocket socket, Admission::Start start) {
@@ -65,8 +82,14 @@ void PeerService::start() {
   started_ = true;
   if (!shared_.options.peer_listen.empty()) door_.start();
   for (const auto& [name, peer] : peers_) {
-    if (peer->wanted && !std::exchange(peer->kept, true)) tasks_.spawn(keep(*peer));
+    if (peer->wanted) begin_to_keep(*peer);
   }
+}
+
+void PeerService::begin_to_keep(Peer& peer) {
+  if (peer.keeper != 0) return;
+  peer.keeper = ++last_task_;
+  tasks_.spawn(keep(peer, peer.keeper));
 }
 
 asio::awaitable<void> PeerService::stop() {
@@ -93,7 +116,7 @@ void PeerService::set_proxies(const std::vector<CachedProxy>& proxies) {
   }
   for (const auto& [name, peer] : peers_) {
     if (listed.contains(name) || !std::exchange(peer->wanted, false)) continue;
-    if (peer->link == nullptr) shared_.discovery.entry_gone(name);
+    if (peer->links.empty()) shared_.discovery.entry_gone(name);
     peer->wait.cancel();
   }
 }
@@ -102,7 +125,8 @@ void PeerService::set_proxies(const std::vector<CachedProxy>& proxies) {
 void PeerService::forget(const std::set<std::string_view>& listed) {
   std::erase_if(peers_, [&](const auto& entry) {
     const Peer& peer = *entry.second;
-    if (listed.contains(entry.first) || peer.kept || peer.link != nullptr) return false;
+    const bool is_used = peer.keeper != 0 || peer.renewal != 0 || peer.tasks > 0;
+    if (listed.contains(entry.first) || is_used) return false;
     shared_.discovery.entry_gone(entry.first);
     return true;
   });
@@ -128,9 +152,7 @@ void PeerService::list(const CachedProxy& listed, Time now) {
     peer.backoff.reset();
     peer.wait.cancel();
   }
-  if (started_ && peer.wanted && !stopping_ && !std::exchange(peer.kept, true)) {
-    tasks_.spawn(keep(peer));
-  }
+  if (started_ && peer.wanted && !stopping_) begin_to_keep(peer);
 }
 
 void PeerService::tell_discovery(const Peer& peer, Time now) {
@@ -147,23 +169,60 @@ void PeerService::tell_discovery(const Peer& peer, Time now) {
       now);
 }
 
-asio::awaitable<void> PeerService::keep(Peer& peer) {
-  while (peer.wanted && !stopping_) {
-    peer.become("connecting", shared_.parts.clock.wall_now());
-    const Status why = co_await converse(peer);
+// A link that nears its end, or that takes no streams any more, gets a successor beside it.
+void PeerService::renew_if_due(Peer& peer, Time now) {
+  if (peer.link == nullptr || peer.renewal != 0 || now < peer.renew_at) return;
+  if (stopping_ || !peer.wanted) return;
+  const identity::Validity& own = shared_.validity;
+  const Duration lead = renewal_lead(own.not_after - own.not_before, renewal_part_);
+  if (peer.link->is_linked() && !peer.link->nears_its_end(lead)) return;
+  peer.renew_at = now + shared_.options.peer_backoff.cap;
+  peer.renewal = ++last_task_;
+  tasks_.spawn(keep(peer, peer.renewal));
+}
+
+// One task for each link. The one whose link was welcomed last is the keeper; the others end with
+// theirs, and so does a renewal that comes to nothing.
+asio::awaitable<void> PeerService::keep(Peer& peer, uint64_t task) {
+  const Peer::Running running(peer);
+  const auto goes_on = [&] { return peer.keeper == task && peer.wanted && !stopping_; };
+  do {
+    const Status why = co_await converse(peer, task);
+    if (peer.renewal == task) peer.renewal = 0;
+    if (peer.keeper != task) co_return;
     peer.reason = std::string(why.message());
     peer.tried = true;
     shared_.news_of_peers();
     peer.become("waiting", shared_.parts.clock.wall_now());
-    if (stopping_ || !peer.wanted) break;
+    if (!goes_on()) break;
     peer.wait.expires_after(peer.backoff.next());
     co_await peer.wait.async_wait(kAsValue);
-  }
+  } while (goes_on());
+  if (peer.keeper != task) co_return;
   if (!stopping_) shared_.discovery.entry_gone(peer.name);
-  peer.kept = false;
+  peer.keeper = 0;
 }
 
-asio::awaitable<Status> PeerService::converse(Peer& peer) {
+// The old link, if there is one, is left only now.
+void PeerService::take_over(Peer& peer, DialledPeer& link, uint64_t task) {
+  DialledPeer* const old = std::exchange(peer.link, &link);
+  peer.keeper = task;
+  if (peer.renewal == task) peer.renewal = 0;
+  shared_.counts.peers_connected += 1;
+  if (old == nullptr) {
+    log::info("a peer is linked", {{"peer", peer.name}});
+    peer.become("connected", shared_.parts.clock.wall_now());
+  } else {
+    log::info("a peer is linked anew", {{"peer", peer.name}});
+    shared_.counts.peers_renewed += 1;
+    old->retire();
+  }
+}
+
+asio::awaitable<Status> PeerService::converse(Peer& peer, uint64_t task) {
+  if (stopping_ || !peer.wanted) co_return absl::CancelledError("no longer wanted");
+  if (peer.link == nullptr) peer.become("connecting", shared_.parts.clock.wall_now());
+  const WallTime own_expires = shared_.validity.not_after;
   Secured secured = co_await secure_connect(
       peer.listed.peer_address(), {shared_.trust, shared_.parts.clock},
       {.context = shared_.dial_tls, .timeout = shared_.options.hello_timeout});
@@ -173,28 +232,27 @@ asio::awaitable<Status> PeerService::converse(Peer& peer) {
                  fmt::format("{} answers at {}", identity::to_string((*secured)->peer),
                              peer.listed.peer_address()));
   }
-  if (!fits.ok() || stopping_) {
+  if (!fits.ok() || stopping_ || leaving_) {
     shared_.counts.peer_dials_failed += 1;
     co_return fits;
   }
-  DialledPeer link(shared_, *std::move(secured), [this, &peer](bool draining) {
-    if (peer.state != "connected") {
-      log::info("a peer is linked", {{"peer", peer.name}});
-      shared_.counts.peers_connected += 1;
-      peer.become("connected", shared_.parts.clock.wall_now());
-    }
+  const auto says = [this, &peer](bool draining) {
     peer.says_draining = draining;
     tell_discovery(peer, shared_.parts.clock.now());
     shared_.wake();
-  });
-  peer.link = &link;
+  };
+  DialledPeer link(shared_, *std::move(secured),
+                   {.own_expires = own_expires,
+                    .linked = [this, &peer, task](DialledPeer& it) { take_over(peer, it, task); },
+                    .said = says});
+  peer.links.insert(&link);
   const Time began = shared_.parts.clock.now();
   Status why = co_await link.run();
-  peer.link = nullptr;
-  // What it said of itself ends with the link; from here on the cache says it.
-  if (std::exchange(peer.says_draining, false)) {
-    tell_discovery(peer, shared_.parts.clock.now());
-    shared_.wake();
+  peer.links.erase(&link);
+  if (peer.link == &link) {
+    peer.link = nullptr;
+    // What it said of itself ends with the link; from here on the cache says it.
+    if (peer.says_draining) says(false);
   }
   if (link.was_welcomed()) {
     if (shared_.parts.clock.now() - began > kLongLived) peer.backoff.reset();
@@ -237,9 +295,11 @@ asio::awaitable<void> PeerService::serve(net::StreamSocket socket, Admission::St
 void PeerService::greeted(CallingPeer& peer, Admission::Ticket ticket, bool welcome) {
   door_.finish(ticket, welcome ? Admission::Outcome::Admitted : Admission::Outcome::Failed);
   if (!welcome) return;
-  // A proxy that dials again has lost its old link or will not use it: what runs there may finish.
+  // A proxy that dials again has lost its old link, or leaves it when it has heard the welcome of
+  // the new one: to leave it first would be a moment without any. What runs there may finish.
+  const Time by = shared_.parts.clock.now() + kOverlap;
   for (CallingPeer* other : calling_) {
-    if (other != &peer && other->name() == peer.name()) other->say_goodbye("a newer link came");
+    if (other != &peer && other->name() == peer.name()) other->leave_by(by);
   }
 }
 
@@ -254,7 +314,8 @@ asio::awaitable<Status> PeerService::open(std::string_view peer, const v1::OpenS
 
 void PeerService::on_tick(Time now) {
   for (const auto& [name, peer] : peers_) {
-    if (peer->link != nullptr) peer->link->on_tick(now);
+    for (DialledPeer* link : peer->links) link->on_tick(now);
+    renew_if_due(*peer, now);
   }
   for (CallingPeer* peer : calling_) peer->on_tick(now);
   shared_.peers.on_tick(now);
@@ -266,7 +327,7 @@ void PeerService::send_holding() {
 
 void PeerService::set_keepalive(Duration interval, uint32_t misses) {
   for (const auto& [name, peer] : peers_) {
-    if (peer->link != nullptr) peer->link->set_keepalive(interval, misses);
+    for (DialledPeer* link : peer->links) link->set_keepalive(interval, misses);
   }
   for (CallingPeer* peer : calling_) peer->set_keepalive(interval, misses);
 }
@@ -280,14 +341,14 @@ void PeerService::say_goodbye() {
   for (const auto& [name, peer] : peers_) {
     peer->wanted = false;
     peer->wait.cancel();
-    if (peer->link != nullptr) peer->link->say_goodbye("the proxy leaves");
+    for (DialledPeer* link : peer->links) link->say_goodbye("the proxy leaves");
   }
   for (CallingPeer* peer : calling_) peer->say_goodbye("the proxy leaves");
 }
 
 void PeerService::close(const Status& why) {
   for (const auto& [name, peer] : peers_) {
-    if (peer->link != nullptr) peer->link->close(why);
+    for (DialledPeer* link : peer->links) link->close(why);
   }
   for (CallingPeer* peer : calling_) peer->close(why);
 }
@@ -314,8 +375,9 @@ std::vector<PeerStatus> PeerService::describe() const {
 }
 
 size_t PeerService::link_count() const {
-  const auto is_up = [](const auto& peer) { return peer.second->link != nullptr; };
-  return calling_.size() + static_cast<size_t>(std::ranges::count_if(peers_, is_up));
+  size_t count = calling_.size();
+  for (const auto& [name, peer] : peers_) count += peer->links.size();
+  return count;
 }
 
 bool PeerService::knows_all() const {

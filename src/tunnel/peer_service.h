@@ -1,12 +1,17 @@
-// The other proxies: keeps a link to each that the cache lists, and takes theirs.
+// The other proxies: keeps a link to each that the cache lists, and takes theirs. A link whose
+// certificates near their end is made anew beside the old one, which is left when the new one is
+// there: the peer's agents are reached at every moment.
 //
 //   set_proxies() ─► one task each: dial ─► hello ─► DialledPeer ─► over ─► backoff ─► dial ...
+//                                     another: dial ─► hello ─► welcomed: the old one retires, and
+//                                                               its task ends with it
 //   Door ─► secure_accept ─► CallingPeer
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -62,8 +67,11 @@ class PeerService {
  private:
   struct Peer;
 
-  asio::awaitable<void> keep(Peer& peer);
-  asio::awaitable<Status> converse(Peer& peer);
+  void begin_to_keep(Peer& peer);
+  void renew_if_due(Peer& peer, Time now);
+  asio::awaitable<void> keep(Peer& peer, uint64_t task);
+  asio::awaitable<Status> converse(Peer& peer, uint64_t task);
+  void take_over(Peer& peer, DialledPeer& link, uint64_t task);
   asio::awaitable<void> serve(net::StreamSocket socket, Admission::Start start);
   void greeted(CallingPeer& peer, Admission::Ticket ticket, bool welcome);
   void list(const CachedProxy& listed, Time now);
@@ -74,6 +82,8 @@ class PeerService {
   std::function<HeldTunnel*(TunnelId)> find_;
   std::map<std::string, std::unique_ptr<Peer>, std::less<>> peers_;
   std::unordered_set<CallingPeer*> calling_;
+  uint64_t last_task_ = 0;
+  const double renewal_part_;  // of the spread
   bool started_ = false;
   bool was_told_ = false;  // which proxies there are
   bool stopping_ = false;

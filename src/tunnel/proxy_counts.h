@@ -25,6 +25,7 @@ struct ProxyCounts {
   uint64_t retried = 0;                     // candidates that did not take a stream
 
   uint64_t peers_connected = 0;
+  uint64_t peers_renewed = 0;  // of them, in the place of another
   uint64_t peers_lost = 0;
   uint64_t peer_dials_failed = 0;
   std::map<std::string, uint64_t> refused_peers{};   // by code
@@ -33,7 +34,8 @@ struct ProxyCounts {
   uint64_t holding_sent = 0;
 
   uint64_t drains = 0;
-  uint64_t cut_streams = 0;  // that ran at a drain's deadline
+  uint64_t drains_unannounced = 0;  // no controller took it in time
+  uint64_t cut_streams = 0;         // that ran at a drain's deadline
 };
 
 }  // namespace holdfast::tunnel

@@ -1,6 +1,16 @@
 #include "tunnel/proxy_metrics_service.h"
 
+#include <algorithm>
+
 namespace holdfast::tunnel {
+
+void RoundTrips::add(const std::optional<Duration>& round_trip) {
+  if (!round_trip) return;
+  shortest = count == 0 ? *round_trip : std::min(shortest, *round_trip);
+  longest = std::max(longest, *round_trip);
+  sum += *round_trip;
+  count += 1;
+}
 
 void ProxyMetrics::count(const metrics::Description& description, const metrics::Labels& labels,
                          uint64_t total) {
@@ -90,6 +100,8 @@ void ProxyMetrics::show_peers(const ProxyShared& shared, size_t peer_links) {
   set({"holdfast_peer_relays", "Streams of peers that are carried on to agents."},
       static_cast<double>(shared.relays));
   count({"holdfast_peer_connected_total", "Links made to peers."}, {}, counts.peers_connected);
+  count({"holdfast_peer_renewed_total", "Of these, in the place of another one."}, {},
+        counts.peers_renewed);
   count({"holdfast_peer_lost_total", "Links to peers that ended."}, {}, counts.peers_lost);
   count({"holdfast_peer_failed_dials_total", "Tries to reach a peer that failed."}, {},
         counts.peer_dials_failed);
@@ -109,6 +121,9 @@ void ProxyMetrics::show_drain(const ProxyShared& shared) {
   set({"holdfast_tunnel_drain_phase",
        "0 running, 1 deregistering, 2 advising, 3 waiting, 4 closed."},
       static_cast<double>(shared.drain.phase()));
+  count({"holdfast_tunnel_drains_total", "Drains that began."}, {}, shared.counts.drains);
+  count({"holdfast_tunnel_drains_unannounced_total", "Those that no controller took in time."}, {},
+        shared.counts.drains_unannounced);
   count({"holdfast_tunnel_drain_cut_total", "Streams that ran at a drain's deadline."}, {},
         shared.counts.cut_streams);
 }
@@ -130,6 +145,19 @@ void ProxyMetrics::update(const ProxyShared& shared, const Numbers& numbers) {
   count({"holdfast_tunnel_no_descriptors_total", "Times nothing could be accepted."}, {},
         numbers.no_descriptors);
   show_sessions(numbers.sessions);
+  show_round_trips(numbers.round_trips);
+}
+
+void ProxyMetrics::show_round_trips(const RoundTrips& round_trips) {
+  metrics::Family<metrics::Gauge>& family = registry_.gauge(
+      {"holdfast_tunnel_round_trip_seconds", "Smoothed round trips of agents' tunnels."});
+  const auto show = [&family](const char* which, Duration value) {
+    family.with({{"which", which}}).set(std::chrono::duration<double>(value).count());
+  };
+  const auto tunnels = static_cast<int64_t>(std::max<size_t>(1, round_trips.count));
+  show("shortest", round_trips.shortest);
+  show("mean", round_trips.sum / tunnels);
+  show("longest", round_trips.longest);
 }
 
 void ProxyMetrics::show_sessions(const SessionStats& stats) {
@@ -142,7 +170,10 @@ void ProxyMetrics::show_sessions(const SessionStats& stats) {
   count(streams, {{"what", "opened"}}, stats.opened);
   count(streams, {{"what", "given_up"}}, stats.given_up);
   count(streams, {{"what", "throttled"}}, stats.throttled);
+  count(streams, {{"what", "full"}}, stats.full);
   count(streams, {{"what", "reset"}}, stats.resets);
+  count({"holdfast_tunnel_dropped_bytes_total", "Bytes that came for connections that were over."},
+        {}, stats.bytes_dropped);
 }
 
 }  // namespace holdfast::tunnel

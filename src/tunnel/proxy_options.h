@@ -43,7 +43,8 @@ struct ProxyOptions {
   std::string peer_listen{};     // HOST:PORT; empty: no peers
   std::string advertise_host{};  // empty: the host it listens on
 
-  Duration announce_ttl = std::chrono::seconds(30);  // of the TTL in discovery
+  // Of the TTL in discovery, until set_announce_ttl() says what it is.
+  Duration announce_ttl = std::chrono::seconds(30);
   Duration hello_timeout = std::chrono::seconds(10);
   Duration dial_timeout = std::chrono::seconds(10);  // of StreamDialer::dial(), in all
   Duration open_timeout = std::chrono::seconds(5);   // of one candidate

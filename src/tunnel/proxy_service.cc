@@ -32,6 +32,7 @@ constexpr Duration kLeastKeepalive = std::chrono::milliseconds(100);
 constexpr Duration kLongestKeepalive = std::chrono::hours(1);
 constexpr uint32_t kMostMisses = 100;
 constexpr int kSilentToClose = 3;  // times the silence that makes a tunnel invalid
+constexpr Duration kLeastTtl = std::chrono::seconds(1);  // a few ticks
 
 // "10.0.0.7:7444" with the host that others are to use.
 std::string advertised(const std::string& host, const std::string& bound) {
@@ -70,6 +71,7 @@ struct ProxyService::State {
 
   asio::awaitable<void> run();
   void tick(Time now);
+  void use_announce_ttl();
   void tell_when_ready(Time now);
   void advise_periodically(Time now);
 
@@ -83,6 +85,7 @@ struct ProxyService::State {
   DrainService drain;
   bool stopping = false;
   Time started{};
+  Duration announced_ttl = shared.options.announce_ttl;
   asio::steady_timer turn;
   net::TaskGroup tasks;
 };
@@ -138,12 +141,29 @@ void ProxyService::set_settings(const v1::NetworkingConfig& settings) {
     shared.table.set_silence(interval * misses, interval * misses * kSilentToClose);
     state_->tunnels.for_each([&](HeldTunnel& tunnel) { tunnel.set_keepalive(interval, misses); });
     state_->peers.set_keepalive(interval, misses);
+    state_->use_announce_ttl();
   }
   const Duration reconnect = resource::to_duration(settings.tunnel_reconnect_interval());
   std::optional<Duration> wanted;
   if (reconnect > Duration::zero()) wanted = reconnect;
   if (std::exchange(state_->shared.reconnect, wanted) == wanted) return;
   shared.periodic.set_interval(wanted, shared.table.tunnels(), shared.parts.clock.now());
+}
+
+void ProxyService::set_announce_ttl(Duration ttl) {
+  state_->announced_ttl = ttl;
+  state_->use_announce_ttl();
+}
+
+Duration ProxyService::announce_ttl() const {
+  return state_->shared.discovery.ttl();
+}
+
+// Without controllers a peer is heard from only by its keepalives.
+void ProxyService::State::use_announce_ttl() {
+  const Duration heard = std::max<Duration>(shared.session.keepalive * 2, kLeastTtl);
+  const Duration least = std::min(heard, shared.options.announce_ttl);
+  shared.discovery.set_ttl(std::max(announced_ttl, least), shared.parts.clock.now());
 }
 
 void ProxyService::set_load(const ProxyLoad& load) {
@@ -225,6 +245,10 @@ asio::awaitable<void> ProxyService::drain(std::optional<Duration> deadline) {
   return state_->drain.drain(deadline);
 }
 
+void ProxyService::shorten_drain(Duration deadline) {
+  state_->drain.shorten(deadline);
+}
+
 void ProxyService::drain_now() {
   state_->drain.hurry();
 }
@@ -272,8 +296,10 @@ void ProxyService::update_metrics() {
                                                   state_->peers.door().no_descriptors(),
                                 .peer_links = state_->peers.link_count(),
                                 .sessions = counts.sessions};
-  state_->tunnels.for_each(
-      [&numbers](HeldTunnel& tunnel) { numbers.sessions.add(tunnel.session().stats()); });
+  state_->tunnels.for_each([&numbers](HeldTunnel& tunnel) {
+    numbers.sessions.add(tunnel.session().stats());
+    numbers.round_trips.add(tunnel.session().round_trip());
+  });
   state_->metrics.update(state_->shared, numbers);
 }
 

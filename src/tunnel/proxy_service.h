@@ -41,8 +41,9 @@ class ProxyService final : public StreamDialer {
   struct Asks {
     // Absent if there is no such service; kUnavailable, with a code, if nobody knows.
     std::function<Result<std::optional<v1::Service>>(const std::string& name)> service{};
-    // To say to the controllers that it is draining; given up after drain.announce. May be empty.
-    std::function<asio::awaitable<void>()> announce_draining{};
+    // To say to the controllers that it is draining: whether one took it. Given up after
+    // drain.deregister_within. May be empty.
+    std::function<asio::awaitable<bool>()> announce_draining{};
     // Clients may come: it knows what its peers hold, as far as they say so in time. Once, after
     // start(). May be empty.
     std::function<void()> ready{};
@@ -72,6 +73,10 @@ class ProxyService final : public StreamDialer {
   // All there are, this one included or not: as often as the cache changes.
   void set_proxies(const std::vector<CachedProxy>& proxies);
   void set_settings(const v1::NetworkingConfig& settings);
+  // What the controllers hold this proxy for gone after: agents are told so of every proxy. A time
+  // in which nothing might be heard over a living link is made longer.
+  void set_announce_ttl(Duration ttl);
+  Duration announce_ttl() const;  // as agents are told
   void set_load(const ProxyLoad& load);
 
   asio::awaitable<Result<Reached>> dial(const Wanted& wanted,
@@ -81,6 +86,8 @@ class ProxyService final : public StreamDialer {
   // again meanwhile, it waits for the same end. Tunnels are closed then; stop() is still needed.
   // `deadline` replaces the options' one; of later calls it counts if it is earlier.
   asio::awaitable<void> drain(std::optional<Duration> deadline = {});
+  // A drain() under way ends within this time, if that is earlier than it was to end; else nothing.
+  void shorten_drain(Duration deadline);
   // The same at once: what still runs is cut; a drain() under way returns soon.
   void drain_now();
   // Ends everything at once, in bounded time.

@@ -83,10 +83,12 @@ Status ProxyShared::set_identity(const ProxyIdentity& identity) {
     return absl::InvalidArgumentError("the certificate is " + identity::to_string(who) +
                                       "'s, not this proxy's");
   }
+  TRY(const identity::Validity held, identity::validity_of(identity.certificate_pem));
   TRY(auto tunnel, net::TlsContext::make_tunnel_server(tls_options(identity, kTunnelProtocol)));
   TRY(auto peer, net::TlsContext::make_tunnel_server(tls_options(identity, kPeerProtocol)));
   TRY(auto dial, net::TlsContext::make_tunnel_client(tls_options(identity, kPeerProtocol)));
   TRY_OK(trust.set(options.cluster, identity.ca_pem));
+  validity = held;
   tunnel_tls = std::move(tunnel);
   peer_tls = std::move(peer);
   dial_tls = std::move(dial);

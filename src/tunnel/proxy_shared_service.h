@@ -65,6 +65,7 @@ struct ProxyShared {
   std::string tunnel_address{};  // as others are told
   std::string peer_address{};
   identity::Trust trust;
+  identity::Validity validity{};  // of the own certificate
   std::shared_ptr<const net::TlsContext> tunnel_tls{};
   std::shared_ptr<const net::TlsContext> peer_tls{};
   std::shared_ptr<const net::TlsContext> dial_tls{};

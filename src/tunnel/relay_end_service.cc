@@ -11,6 +11,8 @@ class RelayEnd;
 
 // Between two ends: what one was given and the other has not taken. Either end may go first.
 struct Half {
+  explicit Half(LinkBuffers& buffers) : kept(buffers) {}
+
   RelayEnd* end = nullptr;  // who pushes into this half; null: gone
   std::string waiting{};
   size_t from = 0;
@@ -18,13 +20,27 @@ struct Half {
   bool wants_room = false;
   std::optional<ResetCode> reset{};
   std::string why{};
+  LinkBuffers::Kept kept;
 
   size_t size() const { return waiting.size() - from; }
+  // What the string has room for is what it costs.
+  void count() { kept.set(waiting.empty() ? 0 : waiting.capacity()); }
 };
 
 struct Joint {
+  Joint(LinkBuffers& buffers_of, size_t most_of)
+      : buffers(buffers_of), halves{Half(buffers_of), Half(buffers_of)}, most(most_of) {}
+
+  LinkBuffers& buffers;
   Half halves[2];
   size_t most;
+
+  // How much of them may wait in that half, beside what does.
+  size_t room(const Half& half, size_t bytes) const {
+    const size_t least = std::min(most, kLeastRelayBytes);
+    const size_t limit = buffers.has_room(bytes) ? most : least;
+    return std::min(bytes, limit - std::min(limit, half.size()));
+  }
 };
 
 class RelayEnd final : public StreamEnd {
@@ -55,6 +71,7 @@ class RelayEnd final : public StreamEnd {
     if (half.from == half.waiting.size()) {
       half.waiting = {};
       half.from = 0;
+      half.count();
     }
     report_.to_peer += bytes;
     if (half.wants_room && half.size() <= joint_->most / 2) {
@@ -68,8 +85,9 @@ class RelayEnd final : public StreamEnd {
   ssize_t push(std::string_view bytes) override {
     Half& half = own();
     if (half.from > 0) half.waiting.erase(0, std::exchange(half.from, 0));
-    const size_t taken = std::min(bytes.size(), joint_->most - std::min(joint_->most, half.size()));
+    const size_t taken = joint_->room(half, bytes.size());
     half.waiting.append(bytes.substr(0, taken));
+    half.count();
     half.wants_room = taken < bytes.size();
     report_.from_peer += taken;
     if (other().end != nullptr) other().end->tell_ready();
@@ -124,9 +142,8 @@ class RelayEnd final : public StreamEnd {
 
 }  // namespace
 
-RelayPair make_relay(OnEnded on_ended, size_t buffer_bytes) {
-  auto joint = std::make_shared<Joint>();
-  joint->most = buffer_bytes;
+RelayPair make_relay(LinkBuffers& buffers, OnEnded on_ended, size_t buffer_bytes) {
+  auto joint = std::make_shared<Joint>(buffers, buffer_bytes);
   return {.first = std::make_unique<RelayEnd>(joint, 0, std::move(on_ended)),
           .second = std::make_unique<RelayEnd>(joint, 1, nullptr)};
 }

@@ -14,4 +14,9 @@ bool is_renewal_due(const TunnelLife& life, WallTime own_expires, Duration lead,
   return now >= life.peer_expires - lead && now - life.since >= lead;
 }
 
+Standing standing_of(WallTime expires, Duration grace, WallTime now) {
+  if (now < expires) return Standing::Good;
+  return now < expires + grace ? Standing::Expired : Standing::Over;
+}
+
 }  // namespace holdfast::tunnel

@@ -26,6 +26,13 @@ TEST(Renewal, ATunnelIsMadeAnewBeforeTheProxysCertificateEndsButNotOverAndOver) 
   EXPECT_FALSE(is_renewal_due(again, kStart + 72h, kLead, kStart + 23h)) << "it has no other yet";
 }
 
+TEST(Renewal, WhatRunsOutlivesItsCertificateForTheGraceOnly) {
+  EXPECT_EQ(standing_of(kStart, 1h, kStart - 1ms), Standing::Good);
+  EXPECT_EQ(standing_of(kStart, 1h, kStart), Standing::Expired);
+  EXPECT_EQ(standing_of(kStart, 1h, kStart + 1h - 1ms), Standing::Expired);
+  EXPECT_EQ(standing_of(kStart, 1h, kStart + 1h), Standing::Over);
+}
+
 TEST(Renewal, AFleetOfTheSameHourIsSpreadOverHalfTheLead) {
   EXPECT_EQ(renewal_lead(24h, 0), 3h);
   EXPECT_EQ(renewal_lead(24h, 1), 90min);

@@ -45,6 +45,7 @@ void SessionStats::add(const SessionStats& more) {
   refused += more.refused;
   given_up += more.given_up;
   throttled += more.throttled;
+  full += more.full;
   resets += more.resets;
   messages += more.messages;
   bytes_in += more.bytes_in;
@@ -76,6 +77,7 @@ Result<StreamId> Session::open(std::string_view payload) {
     return coded(absl::StatusCode::kUnavailable, "HF2008", "the tunnel takes no new streams");
   }
   if (streams_.size() >= options_.max_streams) {
+    stats_.full += 1;
     return coded(absl::StatusCode::kResourceExhausted, "HF2007", "the tunnel is full of streams");
   }
   if (own_give_ups_.is_used_up(now_)) {

@@ -100,7 +100,8 @@ struct SessionStats {
   uint64_t opened = 0;
   uint64_t refused = 0;    // streams beyond max_streams, or after goodbye
   uint64_t given_up = 0;   // before they were answered; at the acceptor: by the peer
-  uint64_t throttled = 0;  // not opened: too many were given up
+  uint64_t throttled = 0;  // not opened: too many were given up,
+  uint64_t full = 0;       // or as many were open as may be
   uint64_t resets = 0;     // sent and received
   uint64_t messages = 0;   // received
   uint64_t bytes_in = 0;   // of data

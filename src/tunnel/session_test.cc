@@ -285,6 +285,7 @@ TEST(Session, TheOpenerKnowsItsLimitOfStreams) {
   pair.open();
   const StreamId second = pair.open();
   EXPECT_EQ(split_reason(pair.opener.session.open("db").status()).code, "HF2007");
+  EXPECT_EQ(pair.opener.session.stats().full, 1U);
 
   pair.opener.session.reset(second, ResetCode::Cancelled, "");
 

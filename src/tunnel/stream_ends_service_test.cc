@@ -33,7 +33,8 @@ class RelayTest : public LinkTest {
   RelayTest() {
     proxy_.uses_tcp = true;
     agent_.answer = [this](Link& from, StreamId stream, std::string_view payload) {
-      RelayPair pair = make_relay([this](const EndReport& report) { relayed_.push_back(report); });
+      RelayPair pair = make_relay(agent_.buffers,
+                                  [this](const EndReport& report) { relayed_.push_back(report); });
       far_.proxy().open(std::string(payload), std::move(pair.second), 200ms);
       from.accept(stream, std::move(pair.first));
     };
@@ -52,6 +53,19 @@ class RelayTest : public LinkTest {
       }
       return condition();
     });
+  }
+
+  // The application writes until nothing goes any more: how many bytes went.
+  size_t offer_all(const std::string& app) {
+    const std::string block = numbers(64 << 10);
+    size_t offered = 0, stuck = 0;
+    EXPECT_TRUE(run_all([&] {
+      const size_t went = far_.agent().apps[app].write(block);
+      offered += went;
+      stuck = went == 0 ? stuck + 1 : 0;
+      return stuck > 1'000;
+    }));
+    return offered;
   }
 
   Far far_;
@@ -111,21 +125,41 @@ TEST_F(RelayTest, AStreamThatNobodyTakesFurtherIsReset) {
 TEST_F(RelayTest, ASlowReaderHoldsOnlyItsOwnStream) {
   TestSocket slow = open("slow"), quick = open("quick");
   EXPECT_TRUE(run_all([&] { return far_.agent().apps.size() == 2; }));
-  const std::string block = numbers(64 << 10);
-  size_t offered = 0, stuck = 0;
   std::string echoed;
 
-  EXPECT_TRUE(run_all([&] {
-    const size_t went = far_.agent().apps["slow"].write(block);
-    offered += went;
-    stuck = went == 0 ? stuck + 1 : 0;
-    return stuck > 1'000;
-  }));
+  const size_t offered = offer_all("slow");
   far_.agent().apps["quick"].write("hello");
   EXPECT_TRUE(run_all([&] { return echoed += quick.read(), echoed == "hello"; }));
 
   size_t got = 0;
   EXPECT_TRUE(run_all([&] { return got += slow.read().size(), got == offered; }));
+}
+
+TEST_F(RelayTest, WhatWaitsInItIsCountedAsKept) {
+  TestSocket slow = open("slow");
+  EXPECT_TRUE(run_all([&] { return far_.agent().apps.size() == 1; }));
+  EXPECT_EQ(agent_.buffers.kept_bytes(), 0U);
+
+  const size_t offered = offer_all("slow");
+
+  EXPECT_GE(agent_.buffers.kept_bytes(), size_t{128 << 10});
+  size_t got = 0;
+  EXPECT_TRUE(run_all([&] { return got += slow.read().size(), got == offered; }));
+  EXPECT_EQ(agent_.buffers.kept_bytes(), 0U);
+}
+
+TEST_F(RelayTest, LittleWaitsInItOnceTooMuchIsKeptAndAllOfItArrives) {
+  TestSocket slow = open("slow");
+  EXPECT_TRUE(run_all([&] { return far_.agent().apps.size() == 1; }));
+  agent_.buffers.set_max_kept(0);
+
+  const size_t offered = offer_all("slow");
+
+  EXPECT_GT(agent_.buffers.kept_bytes(), 0U);
+  EXPECT_LE(agent_.buffers.kept_bytes(), 4 * kLeastRelayBytes) << "with what the string spares";
+  size_t got = 0;
+  EXPECT_TRUE(run_all([&] { return got += slow.read().size(), got == offered; }));
+  EXPECT_EQ(agent_.buffers.cut_streams(), 0U);
 }
 
 // Takes everything.

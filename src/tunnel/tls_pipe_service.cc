@@ -83,6 +83,10 @@ void TlsPipe::rest() {
   reads_ahead_ = false;
   small_reads_ = 0;
   (void)SSL_free_buffers(connection_.ssl.get());  // not those in use
+  release_kept();
+}
+
+void TlsPipe::release_kept() {
   if (kept_.empty()) kept_.shrink_to_fit();
 }
 

@@ -33,6 +33,9 @@ class TlsPipe {
 
   // Nothing has come for a while: gives back what is not needed.
   void rest();
+  // Gives back the room of what was kept, if nothing is: for a link that is used.
+  void release_kept();
+  size_t kept_capacity() const { return kept_.capacity(); }
   // Tells the peer that nothing more comes. Best effort.
   void finish();
 

@@ -74,6 +74,23 @@ TEST_F(ProxyDrainTest, WhoDrainsItFromAfarFollowsItToItsEnd) {
   EXPECT_TRUE(proxy().running()) << "until it is stopped";
 }
 
+TEST_F(ProxyDrainTest, ASecondDrainMayEndItSooner) {
+  const auto running = run_connection();
+  const std::string errors = fleet_.file("drain.err");
+  ChildProcess first(
+      {.arguments = fleet_.command("ann", {"proxy", "drain", "p-1", "--timeout", "10m"}),
+       .output_file = fleet_.file("drain.out"),
+       .error_file = errors});
+  ASSERT_TRUE(eventually([&] { return read_text(errors).contains("1 connection left"); }, 20s));
+
+  const ProgramOutcome second = fleet_.as("ann", {"proxy", "drain", "p-1", "--timeout", "1s"});
+
+  EXPECT_EQ(second.exit_code, 0) << second.error << proxy_log();
+  EXPECT_THAT(second.output, HasSubstr("1 connection cut"));
+  EXPECT_EQ(first.wait(30s), 0) << read_text(errors);
+  EXPECT_TRUE(running->is_closed());
+}
+
 TEST_F(ProxyDrainTest, WithNothingRunningNothingIsCutAndARestartUndoesIt) {
   const ProgramOutcome drained = fleet_.as("ann", {"proxy", "drain", "p-1", "--timeout", "2s"});
 

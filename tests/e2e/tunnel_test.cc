@@ -116,6 +116,24 @@ TEST_F(TunnelTest, AReloadChangesHowLongAStoppingAgentWaits) {
   EXPECT_EQ(fleet_.process("a-2").wait(15s), 0) << fleet_.log("a-2");
 }
 
+TEST_F(TunnelTest, ASecondSignalEndsAStoppingAgentAtOnce) {
+  const std::string file = fleet_.data_dir("agent.yaml");
+  std::ofstream(file) << fmt::format("agent: {{services: [\"web={}\"], stop_timeout: 1h}}\n", app_);
+  fleet_.process("a-1").kill();
+  fleet_.add("agent", "a-2", {"--listen", app_, "--config", file});
+  ASSERT_TRUE(eventually([&] { return reaches(); }, 20s)) << fleet_.log("a-2");
+  HttpClient running(door_);
+  ASSERT_TRUE(running.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_EQ(running.read_reply().status, 200);
+  fleet_.process("a-2").terminate();
+  ASSERT_TRUE(eventually([&] { return fleet_.log("a-2").contains("stopping"); }, 10s));
+  EXPECT_EQ(fleet_.process("a-2").wait(1s), -1) << "a connection runs, and has an hour";
+
+  fleet_.process("a-2").terminate();
+
+  EXPECT_EQ(fleet_.process("a-2").wait(20s), 0) << fleet_.log("a-2");
+}
+
 // Between announcements that only say that a proxy is still there lie minutes here.
 TEST(TunnelCount, IsAnnouncedWhenItChanges) {
   Fleet fleet({"presence.proxy_ttl=10m"});
@@ -132,6 +150,8 @@ TEST(TunnelCount, IsAnnouncedWhenItChanges) {
 
   fleet.process("a-1").terminate();
   EXPECT_TRUE(says("p-1 +online +0 ")) << fleet.cli({"get", "proxies"}).output;
+  const std::string entry = fleet.cli({"get", "proxy/p-1", "-o", "yaml"}).output;
+  EXPECT_TRUE(entry.contains("announce_ttl: 10m")) << "as the controllers say: " << entry;
 }
 
 }  // namespace

@@ -483,6 +483,31 @@ TEST_F(TunnelAgent, StopCutsWhatDoesNotFinishInTime) {
   agent_.reset();
 }
 
+TEST_F(TunnelAgent, AHurriedStopCutsAtOnce) {
+  RawProxy& p1 = proxy("p1");
+  AgentOptions options = quick();
+  options.stop_timeout = std::chrono::hours(1);
+  make_agent({"web=" + app().address()}, options);
+  agent_->set_bootstrap({p1.address()});
+  agent_->start();
+  ASSERT_TRUE(connected(p1));
+  const Result<Client> client = open(p1, "web");
+  ASSERT_TRUE(client.ok()) << client.status();
+  auto stopped = asio::co_spawn(driver_.loop(), agent_->stop(), asio::use_future);
+  ASSERT_TRUE(driver_.until([&] { return p1.tunnels().front().said_goodbye; }));
+  EXPECT_TRUE(echoes(**client, "still running"));
+
+  agent_->hurry();
+
+  ASSERT_TRUE(
+      driver_.until([&] { return stopped.wait_for(seconds(0)) == std::future_status::ready; }));
+  EXPECT_TRUE(driver_.until([&] {
+    (*client)->received();
+    return (*client)->ended() || (*client)->broken();
+  }));
+  agent_.reset();
+}
+
 TEST_F(TunnelAgent, ARenewedIdentityIsUsedForTheNextTunnel) {
   RawProxy& p1 = proxy("p1");
   start_agent({"web=" + app().address()}, {p1.address()});

@@ -144,6 +144,25 @@ TEST_F(TunnelDrain, WhatRunsAtTheDeadlineIsCutAndCounted) {
   EXPECT_EQ(proxy.service->describe().drain.cut, 1u);
 }
 
+TEST_F(TunnelDrain, AnEarlierDeadlineCountsWhileItDrains) {
+  Member& proxy = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.drain.deadline = std::chrono::hours(1); });
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  ASSERT_TRUE(welcomed(agent));
+  const TunnelFleet::Dialled running = fleet_.connect(proxy, "web");
+  ASSERT_TRUE(running.reached.ok());
+  proxy.service->shorten_drain(milliseconds(1));
+  EXPECT_FALSE(proxy.service->draining()) << "there is nothing to shorten";
+  bool over = false;
+  drain(proxy, over);
+  ASSERT_TRUE(fleet_.until([&] { return !agent.advices.empty(); }));
+
+  proxy.service->shorten_drain(milliseconds(300));
+
+  EXPECT_TRUE(fleet_.until([&] { return over; }));
+  EXPECT_EQ(proxy.service->describe().drain.cut, 1u);
+}
+
 TEST_F(TunnelDrain, ASecondAskingCutsAtOnce) {
   Member& proxy = fleet_.add_proxy("p1", "a");
   RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
@@ -198,6 +217,18 @@ TEST_F(TunnelDrain, AProxyThatHasDrainedDialsNobodyAgain) {
   fleet_.until([&] { return dialled = dialled || state(leaves) != "waiting"; }, milliseconds(500));
   EXPECT_FALSE(dialled) << "it is gone, for all that others know";
   EXPECT_EQ(stays.service->describe().drain.phase, DrainPhase::Running);
+}
+
+TEST_F(TunnelDrain, WithoutControllersItGoesOnAndThatIsCounted) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  proxy.has_controllers = false;
+  bool over = false;
+  drain(proxy, over);
+  EXPECT_TRUE(fleet_.until([&] { return over; }));
+  EXPECT_TRUE(proxy.announced_draining);
+  proxy.service->update_metrics();
+  EXPECT_THAT(proxy.registry.expose(),
+              testing::HasSubstr("holdfast_tunnel_drains_unannounced_total 1"));
 }
 
 TEST_F(TunnelDrain, StopIsBoundedWhateverRuns) {

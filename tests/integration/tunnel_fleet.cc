@@ -241,9 +241,9 @@ TunnelFleet::Member& TunnelFleet::add_proxy(const std::string& name, const std::
     const auto found = services_.find(service);
     return found == services_.end() ? std::nullopt : std::optional(found->second);
   };
-  asks.announce_draining = [&member]() -> asio::awaitable<void> {
+  asks.announce_draining = [&member]() -> asio::awaitable<bool> {
     member.announced_draining = true;
-    co_return;
+    co_return member.has_controllers;
   };
   asks.ready = [&member] { member.ready = true; };
   asks.close_ingress = [&member]() -> asio::awaitable<void> {

@@ -122,6 +122,7 @@ class TunnelFleet {
     ProxyService::Addresses at{};
     bool ready = false;
     bool announced_draining = false;
+    bool has_controllers = true;
     bool ingress_closed = false;
     bool stopped = false;
   };

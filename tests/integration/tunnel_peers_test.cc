@@ -10,6 +10,7 @@ namespace holdfast::tunnel {
 namespace {
 
 using identity::Role;
+using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Member = TunnelFleet::Member;
@@ -309,6 +310,88 @@ TEST_F(TunnelPeers, APeerThatDiesIsForgottenAndDialledAgain) {
   EXPECT_TRUE(fleet_.connect(near, "web").reached.ok());
 }
 
+TEST_F(TunnelPeers, ALinkOfACertificateThatEndsIsMadeAnewFirst) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "b");
+  const auto hold = [&](seconds valid_for) {
+    return near.service->set_identity(fleet_.authority.issue(Role::Proxy, "p1", "a", valid_for));
+  };
+  const auto renewed = [&] {
+    near.service->update_metrics();
+    return near.registry.expose().contains("holdfast_peer_renewed_total 1");
+  };
+  ASSERT_TRUE(hold(hours(1)).ok());
+  fleet_.introduce();
+  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-1", "b", {"web"})));
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  const TunnelFleet::Dialled running = fleet_.connect(near, "web");
+  ASSERT_TRUE(running.reached.ok());
+  EXPECT_FALSE(renewed()) << "there is nothing to gain";
+
+  ASSERT_TRUE(hold(hours(24)).ok());
+
+  bool dark = false;
+  ASSERT_TRUE(fleet_.until([&] {
+    dark = dark || !fleet_.connect(near, "web").reached.ok();
+    return renewed();
+  }));
+  EXPECT_FALSE(dark) << "the agent is reached at every moment";
+  EXPECT_TRUE(fleet_.connect(near, "web").reached.ok());
+  EXPECT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  EXPECT_TRUE(fleet_.echoes(running.client, "over the old link"));
+  running.client->finish();
+  EXPECT_TRUE(fleet_.until([&] { return running.client->over; }));
+  EXPECT_EQ(running.client->reset, std::nullopt);
+}
+
+TEST_F(TunnelPeers, ALinkThatOutlivesItsCertificateTakesNothingNewAndIsThenClosed) {
+  Member& proxy = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.expired_grace = seconds(5); });
+  ASSERT_TRUE(welcomed(fleet_.dial(proxy, "edge-1", "a", {"web"})));
+  RawAgent& peer = fleet_.dial(
+      proxy.at.peer, {.identity = fleet_.authority.issue(Role::Proxy, "p9", "a", seconds(4)),
+                      .says = "p9",
+                      .protocol = std::string(kPeerProtocol),
+                      .side = Side::Opener});
+  ASSERT_TRUE(welcomed(peer)) << peer.why;
+  const auto open = [&](const Client& client) {
+    v1::OpenStream wanted;
+    wanted.set_service("web");
+    wanted.set_agent("edge-1");
+    return fleet_.run(peer.open(wanted, client));
+  };
+  const Client running = std::make_shared<ClientSide>();
+  ASSERT_EQ(open(running), "accepted");
+
+  ASSERT_TRUE(fleet_.until([&] { return peer.goodbye; }));
+  ASSERT_TRUE(peer.has_link());
+  EXPECT_NE(open(std::make_shared<ClientSide>()), "accepted");
+  EXPECT_TRUE(fleet_.echoes(running, "what runs goes on"));
+  EXPECT_TRUE(fleet_.until([&] { return peer.over; })) << "for a while";
+}
+
+TEST_F(TunnelPeers, APeerWhoseCertificateHasExpiredIsLeftUntilItHasAnother) {
+  Member& near = fleet_.add_proxy("p1", "a");
+  Member& far = fleet_.add_proxy("p2", "b");
+  const auto hold = [&](seconds valid_for) {
+    return far.service->set_identity(fleet_.authority.issue(Role::Proxy, "p2", "b", valid_for));
+  };
+  ASSERT_TRUE(hold(seconds(4)).ok());
+  fleet_.introduce();
+  ASSERT_TRUE(welcomed(fleet_.dial(far, "edge-1", "b", {"web"})));
+  ASSERT_TRUE(fleet_.until([&] { return holds(near, "p2", 1); }));
+  const TunnelFleet::Dialled running = fleet_.connect(near, "web");
+  ASSERT_TRUE(running.reached.ok());
+
+  ASSERT_TRUE(
+      fleet_.until([&] { return code_of(fleet_.connect(near, "web").reached) == "HF2202"; }));
+  ASSERT_TRUE(hold(hours(24)).ok());
+
+  EXPECT_TRUE(fleet_.until([&] { return fleet_.connect(near, "web").reached.ok(); }))
+      << "whatever still runs over the old link";
+  EXPECT_TRUE(fleet_.echoes(running.client, "what runs goes on"));
+}
+
 TEST_F(TunnelPeers, ALivingLinkKeepsAPeerDiscoveredWithoutControllers) {
   const auto brief = [](ProxyOptions& options) {
     options.announce_ttl = seconds(2);
@@ -337,6 +420,25 @@ TEST_F(TunnelPeers, ALivingLinkKeepsAPeerDiscoveredWithoutControllers) {
     EXPECT_EQ(proxy.tunnel_address(), proxy.name() == "p1" ? near.at.tunnel : far.at.tunnel);
     EXPECT_EQ(resource::to_duration(proxy.ttl()), seconds(2));
   }
+}
+
+TEST_F(TunnelPeers, AgentsAreToldTheTtlThatTheControllersGiveTheProxy) {
+  Member& proxy = fleet_.add_proxy("p1", "a");
+  proxy.service->set_announce_ttl(seconds(9));
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  const auto told = [&agent](Duration ttl) {
+    for (const v1::Discovery& discovery : agent.discoveries) {
+      if (resource::to_duration(discovery.proxies(0).ttl()) == ttl) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(fleet_.until([&] { return !agent.discoveries.empty(); }));
+  EXPECT_TRUE(told(seconds(9)));
+
+  proxy.service->set_announce_ttl(milliseconds(100));
+
+  EXPECT_EQ(proxy.service->announce_ttl(), seconds(4)) << "peers are heard from every 2 s";
+  EXPECT_TRUE(fleet_.until([&] { return told(seconds(4)); })) << "those that are there, too";
 }
 
 TEST_F(TunnelPeers, ANewProxyIsToldToAgentsAtOnceAndCompactly) {

@@ -72,6 +72,13 @@ TEST_F(TunnelProxy, ItIsDescribedAndCounted) {
   EXPECT_THAT(proxy.registry.expose(), HasSubstr("holdfast_tunnel_agent_tunnels 1"));
   EXPECT_THAT(proxy.registry.expose(),
               HasSubstr("holdfast_tunnel_admissions_total{outcome=\"admitted\"} 1"));
+  const auto measured = [&] {
+    proxy.service->update_metrics();
+    const std::string metrics = proxy.registry.expose();
+    return metrics.contains("holdfast_tunnel_round_trip_seconds{which=\"shortest\"}") &&
+           !metrics.contains("holdfast_tunnel_round_trip_seconds{which=\"shortest\"} 0\n");
+  };
+  EXPECT_TRUE(fleet_.until(measured));
 }
 
 TEST_F(TunnelProxy, AHelloWithAnothersNameIsRefused) {
@@ -330,6 +337,19 @@ TEST_F(TunnelProxy, WhoWaitedTooLongIsToldWhenToComeBack) {
     EXPECT_GE(resource::to_duration(agent->refusal->retry_after()), milliseconds(500));
   }
   EXPECT_GE(turned_away, 1u);
+}
+
+TEST_F(TunnelProxy, WhatAnAgentCannotBeToldNowIsToldSoonAfter) {
+  // Room for a welcome, or for what there is to tell of proxies, but not for both.
+  Member& proxy = fleet_.add_proxy(
+      "p1", "a", [](ProxyOptions& options) { options.link.session.max_queued_control = 100; });
+  RawAgent& agent = fleet_.dial(proxy, "edge-1", "a", {"web"});
+  ASSERT_TRUE(welcomed(agent));
+  ASSERT_TRUE(fleet_.until([&] { return !agent.discoveries.empty(); }));
+  EXPECT_TRUE(agent.discoveries[0].full()) << "from the beginning";
+  proxy.service->update_metrics();
+  EXPECT_THAT(proxy.registry.expose(),
+              testing::Not(HasSubstr("holdfast_tunnel_discovery_dropped_total 0")));
 }
 
 TEST_F(TunnelProxy, ATunnelThatOutlivesItsCertificateIsLeftAndThenClosed) {
