@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 #include "e2e/tunnel_app.h"
@@ -27,6 +29,11 @@ constexpr int kAgents = 60;
 Duration fault_time() {
   const char* text = std::getenv("HF_LEDGER_SECONDS");
   return std::chrono::seconds(text == nullptr ? 4 : std::max(1, std::atoi(text)));
+}
+
+// As a session of psql: longer the longer the faults.
+Duration long_life() {
+  return std::clamp<Duration>(fault_time() / 5, 3s, 30s);
 }
 
 Duration since(Time begin) {
@@ -70,20 +77,34 @@ class TunnelLedger : public testing::Test {
 
   uint16_t port(const std::string& proxy) const { return fleet.ports(proxy).ingress[0]; }
   TrafficOptions usual() const {
-    TrafficOptions options;
+    TrafficOptions options{.long_life = long_life()};
     for (const std::string& name : fleet.names("proxy")) options.ports.push_back(port(name));
     return options;
   }
 
-  // As the agents announce them; without those to one proxy.
-  size_t tunnels(const std::string& besides = "") {
+  // As the agents announce them, by proxy.
+  std::map<std::string, size_t> tunnels_by_proxy() {
     std::istringstream lines(fleet.cli({"get", "tunnels"}).output);
-    size_t count = 0;
+    std::map<std::string, size_t> count;
     for (std::string line; std::getline(lines, line);) {
-      const bool left_out = !besides.empty() && line.contains(besides + " ");
-      if (line.contains(" connected ") && !left_out) ++count;
+      if (!line.contains(" connected ")) continue;
+      for (const std::string& name : fleet.names("proxy")) {
+        if (line.contains(name + " ")) ++count[name];
+      }
     }
     return count;
+  }
+  // Without those to one proxy.
+  size_t tunnels(const std::string& besides = "") {
+    size_t all = 0;
+    for (const auto& [proxy, count] : tunnels_by_proxy()) all += proxy == besides ? 0 : count;
+    return all;
+  }
+  size_t tunnels_to(const std::vector<std::string>& proxies) {
+    std::map<std::string, size_t> count = tunnels_by_proxy();
+    size_t all = 0;
+    for (const std::string& proxy : proxies) all += count[proxy];
+    return all;
   }
 
   // Prints an interval, and expects of it what holds in all.
@@ -141,12 +162,17 @@ TEST_F(TunnelLedger, ARollingUpgradeLosesNothing) {
   let_pass(1s);
 
   const Time begin = SystemClock().now();
+  std::vector<std::string> upgraded;
   for (const std::string& name : fleet.names("proxy")) {
     fleet.process(name).terminate();
-    ASSERT_EQ(fleet.process(name).wait(60s), 0) << fleet.log(name);
+    ASSERT_EQ(fleet.process(name).wait(120s), 0) << fleet.log(name);
     fleet.start(name, {"--generation", "2"});
-    EXPECT_TRUE(
-        eventually([&] { return fleet.cli({"get", "proxy/" + name}).exit_code == 0; }, 20s));
+    upgraded.push_back(name);
+    // Every agent goes to the new generation, and is redundant there once it can be.
+    const size_t wanted = kAgents * std::min<size_t>(upgraded.size(), 2);
+    EXPECT_TRUE(eventually([&] { return tunnels_to(upgraded) >= wanted; }, 60s))
+        << tunnels_to(upgraded) << " tunnels to " << upgraded.size() << " new proxies\n"
+        << fleet.log(name);
   }
   const Duration took = since(begin);
   let_pass(1s);
