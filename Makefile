@@ -40,9 +40,10 @@ bench-controller: build ## 30,000 simulated agents against one controller, for t
 	@tools/stage "build benchmark" cmake --build build/release --target controller_bench
 	@build/release/bin/controller_bench $(BENCH_FLAGS)
 
-bench-tunnel: build ## a tunnel beside ssh -R, nginx, haproxy and raw TLS; about five minutes
-	@tools/stage "build benchmark" cmake --build build/release --target tunnel_bench
+bench-tunnel: build ## a tunnel beside ssh -R, nginx, haproxy and raw TLS; memory; about five minutes
+	@tools/stage "build benchmark" cmake --build build/release --target tunnel_bench agents_bench
 	@build/release/bin/tunnel_bench
+	@HF_BENCH_ONLY=memory build/release/bin/agents_bench
 
 bench-agents: build ## 2,000 agents lose their proxy; memory of an idle tunnel
 	@tools/stage "build benchmark" cmake --build build/release --target agents_bench

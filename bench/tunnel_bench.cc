@@ -5,8 +5,9 @@
 //   BAR echo_p50_vs_best_peer <= 1.0       BAR echo64_vs_best_peer >= 1.2
 //   BAR new_connections_vs_best_peer >= 3  BAR echo_under_bulk_p99_ms <= 5
 //
-// Memory of idle tunnels is agents_bench's. HF_BENCH_ROUNDS (3) sets the number of turns;
-// HF_BENCH_PATHS=holdfast,haproxy keeps only the paths whose names begin so.
+// Memory of idle tunnels (BAR idle_tunnel_kb <= 60) is agents_bench's; `make bench-tunnel` runs it
+// right after. HF_BENCH_ROUNDS (3) sets the number of turns; HF_BENCH_PATHS=holdfast,haproxy keeps
+// only the paths whose names begin so.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -84,7 +85,8 @@ void measure_idle(const Path& path, Samples& samples) {
   if (path.processes.empty()) return;
   const double before = path.memory_kb();
   const IdleConnections idle(path.endpoint, kIdle);
-  samples["KB per idle connection"][path.name].push_back((path.memory_kb() - before) / kIdle);
+  const double grown = path.memory_kb() - before;
+  samples[fmt::format("MB of {} idle", kIdle)][path.name].push_back(grown / 1024);
 }
 
 void print(const std::vector<Path>& paths, const Samples& samples) {

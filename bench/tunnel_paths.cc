@@ -15,6 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// What Holdfast's tunnels speak; both pairs would choose a slower one.
+constexpr const char* kSuite = "TLS_AES_128_GCM_SHA256";
+
 std::vector<pid_t> with_children(pid_t pid) {
   std::vector<pid_t> all = {pid};
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));
@@ -122,13 +125,14 @@ void Peers::add_nginx() {
   };
   const std::string near =
       config("nginx-near", fmt::format("listen 127.0.0.1:{}; proxy_pass 127.0.0.1:{}; "
-                                       "proxy_ssl on; proxy_ssl_protocols TLSv1.3;",
-                                       ports[0], ports[1]));
-  const std::string far =
-      config("nginx-far",
-             fmt::format("listen 127.0.0.1:{} ssl; ssl_protocols TLSv1.3; ssl_certificate {}; "
-                         "ssl_certificate_key {}; proxy_pass 127.0.0.1:{};",
-                         ports[1], tls_.certificate_file, tls_.key_file, app_port_));
+                                       "proxy_ssl on; proxy_ssl_protocols TLSv1.3; "
+                                       "proxy_ssl_conf_command Ciphersuites {};",
+                                       ports[0], ports[1], kSuite));
+  const std::string far = config(
+      "nginx-far", fmt::format("listen 127.0.0.1:{} ssl; ssl_protocols TLSv1.3; "
+                               "ssl_conf_command Ciphersuites {}; ssl_certificate {}; "
+                               "ssl_certificate_key {}; proxy_pass 127.0.0.1:{};",
+                               ports[1], kSuite, tls_.certificate_file, tls_.key_file, app_port_));
   const std::string prefix = folder_.path().string();
   add("nginx pair", ports[0],
       {{"/usr/sbin/nginx", "-p", prefix, "-c", far},
@@ -152,10 +156,13 @@ void Peers::add_haproxy() {
   };
   const std::string near =
       config("haproxy-near", fmt::format("127.0.0.1:{}", ports[0]),
-             fmt::format("127.0.0.1:{} ssl verify none ssl-min-ver TLSv1.3", ports[1]));
-  const std::string far = config(
-      "haproxy-far", fmt::format("127.0.0.1:{} ssl crt {} ssl-min-ver TLSv1.3", ports[1], pem),
-      fmt::format("127.0.0.1:{}", app_port_));
+             fmt::format("127.0.0.1:{} ssl verify none ssl-min-ver TLSv1.3 ciphersuites {}",
+                         ports[1], kSuite));
+  const std::string far =
+      config("haproxy-far",
+             fmt::format("127.0.0.1:{} ssl crt {} ssl-min-ver TLSv1.3 ciphersuites {}", ports[1],
+                         pem, kSuite),
+             fmt::format("127.0.0.1:{}", app_port_));
   add("haproxy pair", ports[0], {{"haproxy", "-db", "-f", far}, {"haproxy", "-db", "-f", near}});
 }
 

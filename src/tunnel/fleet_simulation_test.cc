@@ -9,13 +9,14 @@
 //
 // Then all heals, and in the end each agent has the desired count of tunnels and no more, no lease
 // is under way, and no proxy counts a stream, a handshake or a tunnel that is not there.
-// HF_SIM_SEED=N runs one seed and prints each fault; HF_SIM_SEEDS=N is how many are run.
+// HF_SIM_SEED=N runs one seed and prints each fault; HF_SIM_SEEDS=N is how many small fleets run.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 
 #include "tunnel/fleet_world.h"
 
@@ -198,12 +199,16 @@ void Checks::check_proxy(Process& process) {
 // One fault after the other, each with its own end.
 class Chaos {
  public:
+  static constexpr uint64_t kKinds = 10;
+  static constexpr uint64_t kByChance = 9;  // the first so many come by chance, too
+
   Chaos(World& world, bool verbose) : world_(world), verbose_(verbose) {}
 
-  void strike() {
+  // Some fault, or one of this kind.
+  void strike(std::optional<uint64_t> wanted = {}) {
     const size_t place = world_.rng().below(world_.places());
     const Duration length = 2s + world_.rng().below(30s);
-    switch (world_.rng().below(9)) {
+    switch (wanted ? *wanted : world_.rng().below(kByChance)) {
       case 0:
         return kill(place, length);
       case 1:
@@ -225,8 +230,10 @@ class Chaos {
         return world_.roll_out();
       case 7:
         return cut_peers(place, length);
-      default:
+      case 8:
         return cut_agent(world_.rng().below(world_.agents().size()), length);
+      default:
+        return cut_zone(place, length);
     }
   }
 
@@ -261,9 +268,25 @@ class Chaos {
   }
   void cut_peers(size_t place, Duration length) {
     say("cut peers", place, length);
-    for (size_t other = 0; other < world_.places(); ++other) {
-      world_.cut_peers(place, other, true);
-      later(length, [this, place, other] { world_.cut_peers(place, other, false); });
+    for (size_t other = 0; other < world_.places(); ++other) cut_link(place, other, length);
+  }
+  void cut_link(size_t place, size_t other, Duration length) {
+    world_.cut_peers(place, other, true);
+    later(length, [this, place, other] { world_.cut_peers(place, other, false); });
+  }
+  // The zone of that place, from all others.
+  void cut_zone(size_t inside, Duration length) {
+    say("cut zone", inside, length);
+    const size_t zones = world_.options().zones;
+    const auto is_in = [&](size_t index) { return index % zones == inside % zones; };
+    for (size_t place = 0; place < world_.places(); ++place) {
+      for (size_t agent = 0; agent < world_.agents().size(); ++agent) {
+        if (is_in(agent) != is_in(place)) cut(agent, place, length);
+      }
+      if (is_in(place)) continue;
+      for (size_t other = inside % zones; other < world_.places(); other += zones) {
+        cut_link(place, other, length);
+      }
     }
   }
   void freeze(size_t place, Duration length) {
@@ -286,17 +309,27 @@ class Chaos {
 
 struct Totals {
   FleetStats stats{};
+  uint64_t expired = 0;  // proxies, at agents
   Duration longest{};
 };
 
-bool run(uint64_t seed, bool verbose, Totals& totals) {
-  World world(options_of(seed), seed);
-  Checks checks(world, seed);
-  Chaos chaos(world, verbose);
-  world.clients_per_second(2);
+// How a fleet is shaken.
+struct Plan {
+  FleetOptions fleet{};
+  double clients_per_second = 2;
+  bool in_turn = false;  // every kind of fault, one after the other, instead of by chance
+  uint64_t first = 0;    // kind, then
+  bool verbose = false;
+};
+
+void strike_all(World& world, Checks& checks, Chaos& chaos, const Plan& plan) {
   Duration next_fault = 10s;
+  uint64_t turn = plan.first;
   for (Duration passed = 0s; passed < 120s; passed += 2s) {
-    if (passed >= next_fault) {
+    if (passed >= next_fault && plan.in_turn) {
+      chaos.strike(turn++ % Chaos::kKinds);
+      next_fault += 8s;
+    } else if (passed >= next_fault) {
       chaos.strike();
       next_fault += 1s + world.rng().below(14s);
     }
@@ -304,6 +337,14 @@ bool run(uint64_t seed, bool verbose, Totals& totals) {
     checks.now();
   }
   world.run_for(60s);  // faults end, old generations have drained
+}
+
+bool run(uint64_t seed, const Plan& plan, Totals& totals) {
+  World world(plan.fleet, seed);
+  Checks checks(world, seed);
+  Chaos chaos(world, plan.verbose);
+  world.clients_per_second(plan.clients_per_second);
+  strike_all(world, checks, chaos, plan);
   world.heal();
   world.stop_clients();
   for (Duration passed = 0s; passed < 180s; passed += 10s) {
@@ -317,28 +358,32 @@ bool run(uint64_t seed, bool verbose, Totals& totals) {
   totals.stats.lost += world.stats().lost;
   totals.stats.refused += world.stats().refused;
   totals.stats.advised += world.stats().advised;
+  for (const Agent& agent : world.agents()) {
+    totals.expired += agent.pool->tracker().stats().expired;
+  }
   return checks.ok();
+}
+
+void print(const std::string& what, const Totals& totals) {
+  std::cout << fmt::format(
+      "{}: {} dials, {} refused, {} advised; {} streams, {} cut by faults; longest without a "
+      "tunnel though a proxy was there: {}\n",
+      what, totals.stats.dials, totals.stats.refused, totals.stats.advised, totals.stats.streams,
+      totals.stats.lost, to_short_string(totals.longest));
 }
 
 TEST(FleetSimulation, EverySeedKeepsItsAgentsReachableAndHeals) {
   Totals totals;
   if (const uint64_t seed = number_from("HF_SIM_SEED", 0); seed != 0) {
-    run(seed, true, totals);
+    run(seed, {.fleet = options_of(seed), .verbose = true}, totals);
     return;
   }
   const uint64_t seeds = number_from("HF_SIM_SEEDS", kIsSlow ? 5 : 300);
   int failed = 0;
   for (uint64_t seed = 1; seed <= seeds && failed < 5; ++seed) {
-    if (!run(seed, false, totals)) ++failed;
+    if (!run(seed, {.fleet = options_of(seed)}, totals)) ++failed;
   }
-  std::printf(
-      "%lu seeds: %lu dials, %lu refused, %lu advised; %lu streams, %lu cut by faults; "
-      "longest without a tunnel though a proxy was there: %s\n",
-      static_cast<unsigned long>(seeds), static_cast<unsigned long>(totals.stats.dials),
-      static_cast<unsigned long>(totals.stats.refused),
-      static_cast<unsigned long>(totals.stats.advised),
-      static_cast<unsigned long>(totals.stats.streams),
-      static_cast<unsigned long>(totals.stats.lost), to_short_string(totals.longest).c_str());
+  print(fmt::format("{} seeds", seeds), totals);
   EXPECT_GT(totals.stats.streams, seeds * 100) << "clients must have come";
 }
 
@@ -368,6 +413,27 @@ size_t fewest_working(World& world) {
     fewest = std::min(fewest, world.working(agent));
   }
   return fewest;
+}
+
+// Crashes, drains, a rollout, frozen proxies, a zone cut off, other partitions, slow links and
+// times without controllers, each at least once. HF_SIM_SEED=N runs that seed.
+TEST(FleetSimulation, AThousandAgentsStayReachableThroughEveryKindOfFault) {
+  Plan plan{.fleet = thousand(), .clients_per_second = kIsSlow ? 5.0 : 50.0, .in_turn = true};
+  plan.fleet.ttl = 20s;  // less than some stay away: they expire
+  plan.fleet.drain.deadline = 40s;
+  const uint64_t seed = number_from("HF_SIM_SEED", 0);
+  plan.verbose = seed != 0;
+  Totals totals;
+
+  for (uint64_t one = seed == 0 ? 1 : seed; one <= (seed == 0 ? 2 : seed); ++one) {
+    plan.first = one * 5;
+    run(one, plan, totals);
+  }
+
+  print(fmt::format("{} agents, 10 proxies", kMany), totals);
+  EXPECT_GT(totals.expired, 0U);
+  EXPECT_GE(totals.stats.advised, kMany);
+  EXPECT_GT(totals.stats.streams, kIsSlow ? 1'000U : 10'000U) << "clients must have come";
 }
 
 // Each proxy drains and starts again, one after the other. No stream is as long as the deadline, so

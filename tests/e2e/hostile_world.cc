@@ -90,7 +90,10 @@ void Bystanders::expect_unharmed(const std::string& what, size_t most_mebibytes)
   EXPECT_EQ(totals.unreachable, 0);
   EXPECT_EQ(totals.retried, 0);
   EXPECT_EQ(totals.bytes_lost, 0);
+  EXPECT_EQ(totals.bytes_silently_lost, 0);
   EXPECT_EQ(totals.bytes_doubled, 0);
+  EXPECT_EQ(world_.app.skipped(), 0);
+  EXPECT_EQ(world_.app.doubled(), 0);
   EXPECT_GT(totals.finished, 5);
   EXPECT_LT(totals.longest_open, 5s);
   EXPECT_LE(grown, most_mebibytes);

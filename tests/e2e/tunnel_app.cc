@@ -113,15 +113,28 @@ void TunnelTestApp::serve(int socket) {
   }
 }
 
-void TunnelTestApp::count(const Record& record, uint64_t& expected) {
+void TunnelTestApp::count(const Record& record, Course& course) {
+  if (course.is_stranger) return;
+  if (course.connection == 0) {
+    course.connection = record.connection;
+    course.is_stranger = record.number != 1;
+    if (course.is_stranger) {
+      ++strangers_;
+      return;
+    }
+  }
   ++records_;
-  if (record.number < expected) ++doubled_;
-  if (record.number > expected) skipped_ += record.number - expected;
-  expected = std::max(expected, record.number) + 1;
+  const bool is_foreign = record.connection != course.connection;
+  if (is_foreign || record.number < course.expected) {
+    ++doubled_;
+    return;
+  }
+  skipped_ += record.number - course.expected;
+  course.expected = record.number + 1;
 }
 
 void TunnelTestApp::serve_records(int socket, std::vector<char> begun) {
-  uint64_t expected = 1;
+  Course course;
   std::vector<char> bytes = std::move(begun);
   std::vector<char> more(64 << 10);
   for (;;) {
@@ -129,7 +142,7 @@ void TunnelTestApp::serve_records(int socket, std::vector<char> begun) {
     for (size_t at = 0; at < whole; at += sizeof(Record)) {
       Record record;
       std::memcpy(&record, bytes.data() + at, sizeof record);
-      count(record, expected);
+      count(record, course);
     }
     if (!send_all(socket, bytes.data(), whole)) return;
     bytes.erase(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(whole));

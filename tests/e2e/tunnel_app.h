@@ -27,24 +27,35 @@ class TunnelTestApp {
   TunnelTestApp& operator=(const TunnelTestApp&) = delete;
 
   uint16_t port() const { return port_; }
-  // Records that came twice or skipped some, whatever became of their connection.
+  // Records that came twice, or were skipped by the one after them, whatever became of their
+  // connection.
   uint64_t doubled() const { return doubled_; }
   uint64_t skipped() const { return skipped_; }
   uint64_t records() const { return records_; }
+  // Connections that began with something else than a first record: echoed, not counted.
+  uint64_t strangers() const { return strangers_; }
 
  private:
+  // How far a connection has come.
+  struct Course {
+    uint64_t connection = 0;
+    uint64_t expected = 1;
+    bool is_stranger = false;
+  };
+
   void accept_all();
   void join_ended();
   void serve(int socket);
   void serve_records(int socket, std::vector<char> begun);
   void serve_http(int socket, std::string begun);
-  void count(const Record& record, uint64_t& expected);
+  void count(const Record& record, Course& course);
 
   int listener_ = -1;
   uint16_t port_ = 0;
   std::atomic<uint64_t> doubled_ = 0;
   std::atomic<uint64_t> skipped_ = 0;
   std::atomic<uint64_t> records_ = 0;
+  std::atomic<uint64_t> strangers_ = 0;
   std::mutex mutex_;
   std::vector<int> open_;
   bool ending_ = false;

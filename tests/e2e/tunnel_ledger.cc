@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "e2e/tunnel_app.h"
@@ -33,9 +35,9 @@ Time now() {
 std::string to_string(const LedgerTotals& totals) {
   return fmt::format(
       "{} connections, {} finished, {} lost, {} unreachable, {} tried another proxy first; {} "
-      "records, {} bytes lost, {} doubled; longest to open {}",
+      "records, {} bytes lost, {} silently, {} doubled; longest to open {}",
       totals.opened, totals.finished, totals.lost, totals.unreachable, totals.retried,
-      totals.records, totals.bytes_lost, totals.bytes_doubled,
+      totals.records, totals.bytes_lost, totals.bytes_silently_lost, totals.bytes_doubled,
       to_short_string(totals.longest_open));
 }
 
@@ -50,8 +52,12 @@ class Traffic::Client {
   // Connected, and the first record is back.
   bool open(uint16_t port, Duration patience) {
     close();
+    port_ = port;
     sent_ = 0;
     came_ = 0;
+    in_turn_ = 0;
+    ended_ = false;
+    torn_ = false;
     socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     set_timeout(patience);
     sockaddr_in address{};
@@ -74,7 +80,12 @@ class Traffic::Client {
     size_t left = records.size() * sizeof(Record);
     while (left > 0) {
       const ssize_t wrote = ::send(socket_, bytes, left, MSG_NOSIGNAL);
-      if (wrote <= 0) return false;
+      if (wrote <= 0) {
+        sent_ -= left / sizeof(Record);
+        // It had ended in order before: what came until then is still there to read.
+        if (errno == EPIPE) (void)receive(UINT64_MAX);
+        return false;
+      }
       bytes += wrote;
       left -= static_cast<size_t>(wrote);
     }
@@ -83,12 +94,9 @@ class Traffic::Client {
 
   bool receive(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
-      Record record;
-      if (::recv(socket_, &record, sizeof record, MSG_WAITALL) != sizeof record) return false;
-      if (record.connection != id_) ++foreign_;
-      if (record.number <= came_) ++doubled_;
-      came_ = std::max(came_, record.number);
-      ++received_;
+      const std::optional<Record> record = read();
+      if (!record) return false;
+      take(*record);
     }
     return true;
   }
@@ -96,20 +104,49 @@ class Traffic::Client {
   // Nothing more to send: the peer ends too, with nothing after.
   bool finish() {
     ::shutdown(socket_, SHUT_WR);
-    Record extra;
-    const ssize_t got = ::recv(socket_, &extra, sizeof extra, MSG_WAITALL);
-    if (got > 0) ++doubled_;
-    return got == 0 && came_ == sent_ && foreign_ == 0;
+    if (read() || torn_) ++doubled_;
+    return ended_ && doubled() == 0 && missing() == 0;
   }
 
+  uint16_t port() const { return port_; }
   uint64_t received() const { return received_; }
   uint64_t doubled() const { return doubled_ + foreign_; }
-  uint64_t missing() const { return sent_ - came_; }
+  uint64_t missing() const { return sent_ - std::min(sent_, in_turn_); }
+  // Missing, though nothing told so. If the peer was killed its end in order means nothing.
+  uint64_t untold(bool killed) const { return ended_ && !killed ? missing() : skipped_; }
 
  private:
   void close() {
     if (socket_ >= 0) ::close(socket_);
     socket_ = -1;
+  }
+  // Nothing once the connection is over, or silent for too long.
+  std::optional<Record> read() {
+    Record record;
+    char* into = reinterpret_cast<char*>(&record);
+    for (size_t left = sizeof record; left > 0;) {
+      const ssize_t got = ::recv(socket_, into, left, MSG_WAITALL);
+      if (got <= 0) {
+        ended_ = got == 0;
+        torn_ = left < sizeof record;
+        return std::nullopt;
+      }
+      into += got;
+      left -= static_cast<size_t>(got);
+    }
+    return record;
+  }
+  void take(const Record& record) {
+    ++received_;
+    if (record.connection != id_) {
+      ++foreign_;
+    } else if (record.number <= came_) {
+      ++doubled_;
+    } else {
+      skipped_ += record.number - came_ - 1;
+      came_ = record.number;
+      ++in_turn_;
+    }
   }
   void set_timeout(Duration patience) const {
     const timeval value{
@@ -119,9 +156,14 @@ class Traffic::Client {
   }
 
   uint64_t id_;
+  uint16_t port_ = 0;
   int socket_ = -1;
   uint64_t sent_ = 0;
-  uint64_t came_ = 0;
+  uint64_t came_ = 0;  // the highest number
+  uint64_t in_turn_ = 0;
+  bool ended_ = false;  // by the peer, in order
+  bool torn_ = false;   // within a record
+  uint64_t skipped_ = 0;
   uint64_t received_ = 0;
   uint64_t doubled_ = 0;
   uint64_t foreign_ = 0;
@@ -166,6 +208,11 @@ void Traffic::use(std::vector<uint16_t> ports) {
   options_.ports = std::move(ports);
 }
 
+void Traffic::about_to_kill(uint16_t port) {
+  const std::lock_guard lock(mutex_);
+  killed_.insert(port);
+}
+
 uint16_t Traffic::port(uint64_t turn) const {
   const std::lock_guard lock(mutex_);
   return options_.ports[turn % options_.ports.size()];
@@ -195,6 +242,16 @@ bool Traffic::open(Client& client, int index) {
   return false;
 }
 
+void Traffic::ended(const Client& client, bool whole) {
+  note([&](LedgerTotals& totals) {
+    whole ? ++totals.finished : ++totals.lost;
+    totals.records += client.received();
+    totals.bytes_lost += client.missing() * sizeof(Record);
+    totals.bytes_silently_lost += client.untold(killed_.contains(client.port())) * sizeof(Record);
+    totals.bytes_doubled += client.doubled() * sizeof(Record);
+  });
+}
+
 void Traffic::run_records(int index, uint64_t records, Duration gap) {
   while (!ending_) {
     Client client(next_connection_++);
@@ -204,13 +261,7 @@ void Traffic::run_records(int index, uint64_t records, Duration gap) {
       if (gap > Duration::zero()) let_pass(gap);
       whole = client.send(1) && client.receive(1);
     }
-    whole = whole && client.finish();
-    note([&](LedgerTotals& totals) {
-      whole ? ++totals.finished : ++totals.lost;
-      totals.records += client.received();
-      totals.bytes_doubled += client.doubled() * sizeof(Record);
-      if (whole) totals.bytes_lost += client.missing() * sizeof(Record);
-    });
+    ended(client, whole && client.finish());
     let_pass(10ms);
   }
 }
@@ -225,13 +276,7 @@ void Traffic::run_stream(int index) {
       whole = client.send(count) && client.receive(count);
       sent += count;
     }
-    whole = whole && client.finish();
-    note([&](LedgerTotals& totals) {
-      whole ? ++totals.finished : ++totals.lost;
-      totals.records += client.received();
-      totals.bytes_doubled += client.doubled() * sizeof(Record);
-      if (whole) totals.bytes_lost += client.missing() * sizeof(Record);
-    });
+    ended(client, whole && client.finish());
     let_pass(100ms);
   }
 }
@@ -248,7 +293,12 @@ void Traffic::run_curl(int index) {
           run_program({.arguments = {"curl", "-s", "--noproxy", "*", "--max-time", "3",
                                      fmt::format("http://127.0.0.1:{}{}", port(turn), path)}});
       answered = run.exit_code == 0 && run.output == path;
-      if (!answered) note([](LedgerTotals& totals) { ++totals.retried; });
+      // A wrong answer in order is a lie.
+      const size_t wrong = run.exit_code == 0 && !answered ? path.size() : 0;
+      note([&](LedgerTotals& totals) {
+        if (!answered) ++totals.retried;
+        totals.bytes_silently_lost += wrong;
+      });
     }
     const Duration took = now() - begin;
     note([&](LedgerTotals& totals) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,7 +22,9 @@ struct LedgerTotals {
   uint64_t retried = 0;      // went to another proxy before their first record
   uint64_t unreachable = 0;  // no proxy served them in time
   uint64_t records = 0;      // that came back
-  uint64_t bytes_lost = 0;   // of finished connections: sent and never back
+  uint64_t bytes_lost = 0;   // sent and never back, whatever became of their connection
+  // Of those, what no client was told of: skipped, or missing when the peer ended in order.
+  uint64_t bytes_silently_lost = 0;
   uint64_t bytes_doubled = 0;
   Duration longest_open{0};  // from the first try to the first record
 };
@@ -53,6 +56,9 @@ class Traffic {
   LedgerTotals take();
   // Ports that new connections may use from here on.
   void use(std::vector<uint16_t> ports);
+  // Who listens there is killed next. Its kernel ends its connections in order, wherever they are:
+  // what they lose is lost, but nobody could have told their clients.
+  void about_to_kill(uint16_t port);
 
  private:
   class Client;
@@ -60,6 +66,7 @@ class Traffic {
   void run_stream(int index);
   void run_curl(int index);
   bool open(Client& client, int index);
+  void ended(const Client& client, bool whole);
   uint16_t port(uint64_t turn) const;
   template <typename Change>
   void note(const Change& change);
@@ -69,6 +76,7 @@ class Traffic {
   std::atomic<uint64_t> next_connection_ = 1;
   mutable std::mutex mutex_;
   LedgerTotals totals_;
+  std::set<uint16_t> killed_;  // ports
   std::vector<std::thread> threads_;
 };
 

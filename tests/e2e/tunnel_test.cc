@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <sstream>
 
 #include "e2e/fleet.h"
 #include "support/eventually.h"
@@ -152,6 +153,52 @@ TEST(TunnelCount, IsAnnouncedWhenItChanges) {
   EXPECT_TRUE(says("p-1 +online +0 ")) << fleet.cli({"get", "proxies"}).output;
   const std::string entry = fleet.cli({"get", "proxy/p-1", "-o", "yaml"}).output;
   EXPECT_TRUE(entry.contains("announce_ttl: 10m")) << "as the controllers say: " << entry;
+}
+
+// Three proxies and an agent; what the cluster asks of them changes while they run.
+class NetworkingConfig : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"p-1", "p-2", "p-3"}) fleet_.add("proxy", name);
+    fleet_.add("agent", "a-1");
+  }
+
+  void configure(std::string_view spec) {
+    const ProgramOutcome applied = fleet_.controller().cli(
+        {"apply", "-f", "-"},
+        fmt::format("kind: networking_config\nmetadata: {{name: default}}\nspec: {}\n", spec));
+    EXPECT_EQ(applied.exit_code, 0) << applied.error;
+  }
+  size_t tunnels() {
+    std::istringstream lines(fleet_.cli({"get", "tunnels"}).output);
+    size_t count = 0;
+    for (std::string line; std::getline(lines, line);)
+      count += line.contains(" connected ") ? 1 : 0;
+    return count;
+  }
+  testing::AssertionResult comes_to(size_t count) {
+    if (eventually([&] { return tunnels() == count; }, 30s)) return testing::AssertionSuccess();
+    return testing::AssertionFailure()
+           << fleet_.cli({"get", "tunnels"}).output << fleet_.log("a-1");
+  }
+
+  Fleet fleet_;
+};
+
+TEST_F(NetworkingConfig, ChangesTheTunnelsOfAnAgentThatRuns) {
+  ASSERT_TRUE(comes_to(2));
+
+  configure("{agent_connection_count: 1, disconnect_threshold: 1s}");
+  EXPECT_TRUE(comes_to(1));
+
+  configure("{tunnel_strategy: agent_mesh}");
+  EXPECT_TRUE(comes_to(3));
+
+  configure("{agent_connection_count: 2, disconnect_threshold: 1s}");
+  EXPECT_TRUE(comes_to(2));
+  for (const std::string& name : fleet_.names()) {
+    EXPECT_TRUE(fleet_.process(name).running()) << fleet_.log(name);
+  }
 }
 
 }  // namespace
