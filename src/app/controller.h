@@ -81,6 +81,7 @@ class Controller {
   void follow_identity();
   void follow_load();
   api::LoadService::Parts load_parts();
+  Status may_deal() const;
   void tell_load();
   Result<rpc::TlsOptions> own_tls() const;
   void on_certificate(const api::ServerCertificate& certificate);
