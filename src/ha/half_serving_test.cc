@@ -278,6 +278,29 @@ TEST_F(SyncPrimary, AnOperatorCanForceIt) {
   EXPECT_EQ(half_->last_switch()->reason, "forced by an operator");
 }
 
+// It took over; the half that it took over from is back and knows nothing of it.
+TEST_F(ServingPrimary, WhoWasRestartedKnowsTheLastSwitchFromTheOther) {
+  peers_.last_switch = {.to = Member::Backup,
+                        .reason = "the other half's process is gone",
+                        .took = 140ms,
+                        .epoch = 2,
+                        .ago = 30s};
+  hear();
+  ASSERT_TRUE(half_->last_switch());
+  EXPECT_EQ(half_->last_switch()->to, Member::Backup);
+  EXPECT_EQ(half_->last_switch()->took, 140ms);
+  EXPECT_EQ(half_->last_switch()->at, now_ - 30s);
+  pass(1s);
+  EXPECT_EQ(send().last_switch->ago, 31s);
+}
+
+TEST_F(ServingPrimary, WhatIsKnownHereIsNotReplacedByWhatIsOlder) {
+  peers_.last_switch = {.to = Member::Backup, .reason = "before", .epoch = 0};
+  lead();
+  ASSERT_TRUE(half_->last_switch());
+  EXPECT_EQ(half_->last_switch()->to, Member::Primary);
+}
+
 TEST_F(ServingPrimary, WhatWouldHappenIsSaidInOneSentence) {
   EXPECT_EQ(half_->if_active_died(now_), "no half is active now");
   lead();
