@@ -65,8 +65,8 @@ struct HalfOptions {
   std::string name{};
   std::string address{};
   std::string version{};
-  uint32_t schema_min = 1;
-  uint32_t schema_max = 1;
+  uint32_t schema_min = 0;  // of the data, which this module does not know: both are to be set
+  uint32_t schema_max = 0;
 };
 
 // To be sent at once, not only with the next regular beat: something changed.

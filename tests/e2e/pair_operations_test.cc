@@ -12,6 +12,7 @@
 #include "e2e/api_client.h"
 #include "e2e/loopback_pair.h"
 #include "e2e/old_half.h"
+#include "resource/schema.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
 
@@ -445,6 +446,8 @@ TEST_F(MixedVersions, AHalfOfTheVersionBeforeIsSentEverything) {
   ASSERT_TRUE(eventually([&] { return applies(primary_, service_yaml("web")); }, 20s))
       << primary_.log();
   EXPECT_EQ(half_->revision(), LoopbackPair::status_of(primary_).self().head().revision());
+  EXPECT_EQ(half_->heard().schema_min(), resource::kSchemaMin);
+  EXPECT_EQ(half_->heard().schema_max(), resource::kSchemaMax);
   const ProgramOutcome status = primary_.cli({"ha", "status"});
   EXPECT_EQ(status.exit_code, 0) << status.output << status.error;
   EXPECT_THAT(status.output, AllOf(HasSubstr("0.0.9"), HasSubstr(", in sync")));
