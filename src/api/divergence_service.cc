@@ -1,7 +1,7 @@
 #include "api/divergence_service.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -16,6 +16,7 @@
 #include "resource/field_path.h"
 #include "resource/proto_time.h"
 #include "resource/registry.h"
+#include "store/sqlite_store_thread.h"
 
 namespace holdfast::api {
 namespace {
@@ -32,16 +33,57 @@ bool is_of_people(const std::string& key) {
          parsed->kind != resource::Kind::CapacityLease;
 }
 
-std::vector<Change> changes_of(const ha::Quarantine& quarantine) {
+std::vector<Change> changes_of(ha::Quarantine quarantine) {
   std::vector<Change> changes;
-  for (const store::Entry& entry : quarantine.entries) {
-    for (Change change : entry.changes) {
+  for (store::Entry& entry : quarantine.entries) {
+    for (Change& change : entry.changes) {
       if (!is_of_people(change.item.key)) continue;
       change.item.revision = entry.head.revision;
       changes.push_back(std::move(change));
     }
   }
   return changes;
+}
+
+std::vector<Change> none_of(std::vector<Change> /*changes*/) {
+  return {};
+}
+
+std::vector<Change> page_of(std::vector<Change> changes, uint64_t after, size_t limit) {
+  const auto begin = changes.begin() + static_cast<ptrdiff_t>(std::min(after, changes.size()));
+  const size_t left = static_cast<size_t>(changes.end() - begin);
+  const auto end = begin + static_cast<ptrdiff_t>(std::min(limit, left));
+  return {std::make_move_iterator(begin), std::make_move_iterator(end)};
+}
+
+// The last of each key is what it was.
+std::vector<Change> last_of_each_key(std::vector<Change> changes) {
+  std::map<std::string, Change> last;
+  for (Change& change : changes) {
+    const std::string key = change.item.key;
+    last.insert_or_assign(key, std::move(change));
+  }
+  std::vector<Change> list;
+  list.reserve(last.size());
+  for (auto& [key, change] : last) list.push_back(std::move(change));
+  return list;
+}
+
+v1::DivergenceFile describe(const std::string& folder, const std::string& name,
+                            const ha::Quarantine& quarantine) {
+  const ha::QuarantineHeader& header = quarantine.header;
+  v1::DivergenceFile file;
+  file.set_file(name);
+  *file.mutable_at() = resource::to_proto(header.at);
+  file.set_half(header.node);
+  file.set_reason(ha::summary(quarantine));
+  file.mutable_fork()->set_revision(header.fork);
+  *file.mutable_head() = ha::to_proto(header.head);
+  file.set_entries(header.entries);
+  const std::string whole = ha::find_whole_store(folder, header.head);
+  if (!whole.empty()) file.set_whole_store(folder + "/" + whole);
+  if (whole.empty() && header.left_out > 0) file.set_reason(file.reason() + ", which is gone");
+  return file;
 }
 
 // As an operator may see it; what is no resource is not shown.
@@ -85,24 +127,29 @@ DivergenceService::Lost DivergenceService::lost_of(const ha::Quarantine& quarant
   return lost;
 }
 
-v1::DivergenceFile DivergenceService::describe(const std::string& name,
-                                               const ha::Quarantine& quarantine) const {
-  const ha::QuarantineHeader& header = quarantine.header;
-  v1::DivergenceFile file;
-  file.set_file(name);
-  *file.mutable_at() = resource::to_proto(header.at);
-  file.set_half(header.node);
-  file.set_reason(ha::summary(quarantine));
-  file.mutable_fork()->set_revision(header.fork);
-  *file.mutable_head() = ha::to_proto(header.head);
-  file.set_entries(header.entries);
-  const std::string whole = ha::find_whole_store(parts_.folder, header.head);
-  if (!whole.empty()) file.set_whole_store(parts_.folder + "/" + whole);
-  if (whole.empty() && header.left_out > 0) file.set_reason(file.reason() + ", which is gone");
-  file.set_changes(changes_of(quarantine).size());
-  const bool done = ha::is_gone_through(parts_.folder, name);
-  file.set_reapplied(done ? lost_of(quarantine).taken_away.size() : 0);
-  return file;
+Result<DivergenceService::Opened> DivergenceService::read(const std::string& folder,
+                                                          const std::string& file,
+                                                          const Pick& pick) {
+  TRY(ha::Quarantine quarantine, ha::load_quarantine(folder, file));
+  Opened opened{.file = describe(folder, file, quarantine),
+                .lost = lost_of(quarantine),
+                .changes = {},
+                .left_out = quarantine.header.left_out};
+  const bool done = ha::is_gone_through(folder, file);
+  opened.file.set_reapplied(done ? opened.lost.taken_away.size() : 0);
+  std::vector<Change> changes = changes_of(std::move(quarantine));
+  opened.file.set_changes(changes.size());
+  opened.changes = pick(std::move(changes));
+  return opened;
+}
+
+// A file of 64 MiB takes seconds: a loop that stops for that long loses its lease.
+asio::awaitable<Result<DivergenceService::Opened>> DivergenceService::open(std::string file,
+                                                                           Pick pick) {
+  co_return co_await store::run_on<Result<Opened>>(
+      parts_.worker, [folder = parts_.folder, file = std::move(file), pick = std::move(pick)] {
+        return read(folder, file, pick);
+      });
 }
 
 uint32_t DivergenceService::count() const {
@@ -110,22 +157,19 @@ uint32_t DivergenceService::count() const {
   return static_cast<uint32_t>(ha::quarantine_files(parts_.folder).size());
 }
 
-Result<ha::Quarantine> DivergenceService::load(const std::string& file) const {
-  return ha::load_quarantine(parts_.folder, file);
-}
-
 asio::awaitable<Result<v1::ListDivergencesResponse>> DivergenceService::list(
     Caller /*caller*/, v1::ListDivergencesRequest /*request*/) {
   v1::ListDivergencesResponse response;
   if (parts_.folder.empty()) co_return response;
   for (const std::string& name : ha::quarantine_files(parts_.folder)) {
-    const Result<ha::Quarantine> quarantine = load(name);
-    if (quarantine.ok()) {
-      *response.add_files() = describe(name, *quarantine);
+    const Result<Opened> opened = co_await open(name, none_of);
+    if (absl::IsNotFound(opened.status())) continue;  // discarded meanwhile
+    v1::DivergenceFile& file = *response.add_files();
+    if (opened.ok()) {
+      file = opened->file;
     } else {
-      v1::DivergenceFile& file = *response.add_files();
       file.set_file(name);
-      file.set_reason(std::string(quarantine.status().message()));
+      file.set_reason(std::string(opened.status().message()));
     }
   }
   co_return response;
@@ -158,34 +202,30 @@ asio::awaitable<Result<DivergenceService::Compared>> DivergenceService::compare(
 
 asio::awaitable<Result<v1::Divergence>> DivergenceService::get(Caller /*caller*/,
                                                                v1::GetDivergenceRequest request) {
-  CO_TRY(const ha::Quarantine quarantine, load(request.file()));
-  const std::vector<Change> changes = changes_of(quarantine);
+  const uint64_t after = request.after();
+  const size_t limit =
+      request.limit() == 0 ? kMaxChanges : std::min<size_t>(request.limit(), kMaxChanges);
+  const auto page = [after, limit](std::vector<Change> changes) {
+    return page_of(std::move(changes), after, limit);
+  };
+  CO_TRY(const Opened opened, co_await open(request.file(), page));
   v1::Divergence response;
-  *response.mutable_file() = describe(request.file(), quarantine);
-  const size_t limit = request.limit() == 0 ? kMaxChanges : request.limit();
-  size_t at = std::min<size_t>(request.after(), changes.size());
-  const size_t end = std::min(changes.size(), at + std::min(limit, kMaxChanges));
-  const Lost lost = lost_of(quarantine);
-  for (; at < end; ++at) {
-    CO_TRY(Compared compared, co_await compare(changes[at], lost));
+  *response.mutable_file() = opened.file;
+  for (const Change& change : opened.changes) {
+    CO_TRY(Compared compared, co_await compare(change, opened.lost));
     *response.add_changes() = std::move(compared.change);
   }
-  if (end < changes.size()) response.set_next(end);
+  const uint64_t end = after + opened.changes.size();
+  if (!opened.changes.empty() && end < opened.file.changes()) response.set_next(end);
   co_return response;
 }
 
-asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::replay(
-    ha::Quarantine quarantine, bool overwrite) {
-  // The last of each key is what it was.
-  std::map<std::string, Change> last;
-  for (Change& change : changes_of(quarantine)) {
-    const std::string key = change.item.key;
-    last.insert_or_assign(key, std::move(change));
-  }
-  const Lost lost = lost_of(quarantine);
+asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::replay(Opened opened,
+                                                                                 bool overwrite) {
   v1::ResolveDivergenceResponse response;
-  for (auto& [key, change] : last) {
-    CO_TRY(Compared compared, co_await compare(std::move(change), lost));
+  for (Change& change : opened.changes) {
+    const std::string key = change.item.key;
+    CO_TRY(Compared compared, co_await compare(std::move(change), opened.lost));
     using v1::DivergedChange;
     const DivergedChange::Standing standing = compared.change.standing();
     const bool done =
@@ -207,12 +247,12 @@ asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::resolv
   v1::ResolveDivergenceResponse response;
   uint64_t left_out = 0;
   if (request.way() == v1::ResolveDivergenceRequest::WAY_REPLAY) {
-    CO_TRY(ha::Quarantine quarantine, load(request.file()));
-    left_out = quarantine.header.left_out;
-    CO_TRY(response, co_await replay(std::move(quarantine), request.overwrite()));
+    CO_TRY(Opened opened, co_await open(request.file(), last_of_each_key));
+    left_out = opened.left_out;
+    CO_TRY(response, co_await replay(std::move(opened), request.overwrite()));
     parts_.audit.change(record_of(caller, "replay-divergence", request.file()));
   } else if (request.way() != v1::ResolveDivergenceRequest::WAY_DISCARD) {
-    CO_TRY_OK(load(request.file()).status());
+    CO_TRY_OK(ha::load_quarantine_header(parts_.folder, request.file()).status());
     co_return absl::InvalidArgumentError("way: discard or replay");
   }
   // What is in the whole store alone is not written by a replay: it stays listed until somebody
@@ -220,9 +260,8 @@ asio::awaitable<Result<v1::ResolveDivergenceResponse>> DivergenceService::resolv
   response.set_kept(response.skipped() > 0 || left_out > 0);
   if (response.kept()) co_return response;
   const bool discards = request.way() == v1::ResolveDivergenceRequest::WAY_DISCARD;
-  if (const auto known = load(request.file()); discards && known.ok()) {
-    ha::discard_whole_store(parts_.folder, known->header.head);
-  }
+  const auto known = ha::load_quarantine_header(parts_.folder, request.file());
+  if (discards && known.ok()) ha::discard_whole_store(parts_.folder, known->head);
   CO_TRY_OK(ha::discard_quarantine(parts_.folder, request.file()));
   parts_.audit.change(record_of(caller, "discard-divergence", request.file()));
   co_return response;

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "api/audit_service.h"
 #include "api/gate.h"
@@ -25,7 +28,8 @@ class DivergenceService {
   struct Parts {
     store::Store& reads;  // this half's own copy
     AuditService& audit;
-    std::string folder;  // empty: this controller is not one of a pair, and there are none
+    asio::thread_pool& worker;  // reads the files, which may be large
+    std::string folder;         // empty: this controller is not one of a pair, and there are none
     std::optional<PairWrites> writes;  // of a pair
   };
   explicit DivergenceService(Parts parts) : parts_(std::move(parts)) {}
@@ -44,17 +48,26 @@ class DivergenceService {
     store::Revision fork = 0;
     std::set<std::string> taken_away{};  // keys of rights, in a history that was acknowledged
   };
+  // A file, as the worker has read it.
+  struct Opened {
+    v1::DivergenceFile file{};
+    Lost lost{};
+    std::vector<store::Change> changes{};  // those of people's that were picked
+    uint64_t left_out = 0;
+  };
+  // Run by the worker.
+  using Pick = std::function<std::vector<store::Change>(std::vector<store::Change>)>;
   static Lost lost_of(const ha::Quarantine& quarantine);
-  Result<ha::Quarantine> load(const std::string& file) const;
+  static Result<Opened> read(const std::string& folder, const std::string& file, const Pick& pick);
+  asio::awaitable<Result<Opened>> open(std::string file, Pick pick);
   // What a change is now, and what would write it.
   struct Compared {
     v1::DivergedChange change{};
     store::Operation operation{};
   };
   asio::awaitable<Result<Compared>> compare(store::Change change, const Lost& lost);
-  asio::awaitable<Result<v1::ResolveDivergenceResponse>> replay(ha::Quarantine quarantine,
-                                                                bool overwrite);
-  v1::DivergenceFile describe(const std::string& name, const ha::Quarantine& quarantine) const;
+  // Requires: it has the last change of each key.
+  asio::awaitable<Result<v1::ResolveDivergenceResponse>> replay(Opened opened, bool overwrite);
 
   Parts parts_;
 };

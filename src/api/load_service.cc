@@ -117,7 +117,8 @@ asio::awaitable<Result<v1::LoadGrant>> LoadService::report(Caller caller, v1::Lo
     co_return too_often(request.holder());
   }
   if (follow_tenure()) {
-    Result<v1::LoadGrant> grant = deal(request);
+    const Status may = parts_.may_deal();
+    Result<v1::LoadGrant> grant = may.ok() ? deal(request) : Result<v1::LoadGrant>(may);
     grant.ok() ? stats_.reports += 1 : stats_.refused += 1;
     co_return grant;
   }
@@ -139,6 +140,7 @@ asio::awaitable<Result<v1::GetLoadResponse>> LoadService::get_load(Caller caller
   const std::string who = identity::to_string(caller.identity);
   if (!passes_on && !question_rate_.admit(who, parts_.clock.now())) co_return too_often(who);
   if (follow_tenure()) {
+    CO_TRY_OK(parts_.may_deal());
     v1::GetLoadResponse response = answer(request);
     narrow(grant, response);
     co_return response;

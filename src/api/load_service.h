@@ -51,6 +51,9 @@ class LoadService {
     const Clock& clock;
     // Whether it is this controller that deals now.
     std::function<bool()> deals;
+    // OK, or why it may not for the moment: kFailedPrecondition HF2404, another may have begun to.
+    // What it dealt before is remembered.
+    std::function<Status()> may_deal;
     // To the one that does; kFailedPrecondition HF2404 if it cannot be asked.
     std::function<asio::awaitable<Result<v1::LoadGrant>>(v1::LoadReport)> pass_report;
     std::function<asio::awaitable<Result<v1::GetLoadResponse>>(v1::GetLoadRequest)> pass_question;

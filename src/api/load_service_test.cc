@@ -85,11 +85,13 @@ class LoadServiceTest : public testing::Test {
   std::unique_ptr<AuditService> audit_;
   Gate gate_;
   bool deals_ = true;
+  Status may_deal_;
   std::vector<v1::LoadReport> passed_;
   LoadService service_{
       {.gate = gate_,
        .clock = clock_,
        .deals = [this] { return deals_; },
+       .may_deal = [this] { return may_deal_; },
        .pass_report = [this](v1::LoadReport report) -> asio::awaitable<Result<v1::LoadGrant>> {
          passed_.push_back(std::move(report));
          co_return v1::LoadGrant();
@@ -135,6 +137,26 @@ TEST_F(LoadServiceTest, AHolderSpeaksForItselfOnly) {
   EXPECT_EQ(load->pools(0).when_full(), v1::WHEN_FULL_REJECT);
   EXPECT_EQ(load->controller(), "c1");
   EXPECT_TRUE(load->warming_up());
+}
+
+// As the active half of a pair that nobody confirms: the other may have taken over, or not.
+TEST_F(LoadServiceTest, WhoIsNotSureToBeTheOneThatDealsDealsNothingAndForgetsNothing) {
+  warm_up();
+  ASSERT_TRUE(report(proxy_, said("web", 2)).ok());
+
+  may_deal_ = coded(absl::StatusCode::kFailedPrecondition, "HF2404", "nobody confirms it");
+  service_.on_tick();
+  EXPECT_EQ(code_of(report(proxy_, said("web", 3)).status()), "HF2404");
+  EXPECT_EQ(code_of(get(as(Role::Local, "")).status()), "HF2404");
+  EXPECT_TRUE(passed_.empty());
+  EXPECT_EQ(service_.stats().refused, 1U);
+
+  may_deal_ = absl::OkStatus();
+  const Result<v1::GetLoadResponse> load = get(as(Role::Local, ""));
+  ASSERT_TRUE(load.ok()) << load.status();
+  EXPECT_FALSE(load->warming_up());
+  EXPECT_EQ(load->pools_size(), 1);
+  EXPECT_TRUE(report(proxy_, said("web", 3)).ok());
 }
 
 TEST_F(LoadServiceTest, WhoReportsTooOftenIsRefusedAndOthersAreNot) {

@@ -7,6 +7,7 @@
 #include "ha/quarantine_loader.h"
 #include "holdfast/v1/resource.pb.h"
 #include "net/task_group.h"
+#include "store/sqlite_store_thread.h"
 
 namespace holdfast::api {
 namespace {
@@ -17,6 +18,13 @@ std::optional<v1::Resource> user_of(std::string_view value) {
   v1::Resource resource;
   const bool read = resource.ParseFromArray(value.data(), static_cast<int>(value.size()));
   return read && resource.has_user() ? std::optional(resource) : std::nullopt;
+}
+
+using Found = Result<std::vector<ha::Revocation>>;
+
+Found find(const std::string& folder, const std::string& file) {
+  TRY(const ha::Quarantine quarantine, ha::load_quarantine(folder, file));
+  return ha::revocations(quarantine, revocation_rules());
 }
 
 }  // namespace
@@ -51,12 +59,19 @@ asio::awaitable<void> RevocationService::run() {
 }
 
 asio::awaitable<Status> RevocationService::go_through(std::string file) {
-  CO_TRY(const ha::Quarantine quarantine, ha::load_quarantine(parts_.folder, file));
+  CO_TRY(const ha::QuarantineHeader header, ha::load_quarantine_header(parts_.folder, file));
   // Nobody was told that the others happened.
-  if (!quarantine.header.acknowledged) co_return absl::OkStatus();
-  for (const ha::Revocation& revocation : ha::revocations(quarantine, revocation_rules())) {
+  if (!header.acknowledged) co_return absl::OkStatus();
+  if (!waiting_ || waiting_->file != file) {
+    CO_TRY(std::vector<ha::Revocation> found,
+           co_await store::run_on<Found>(
+               parts_.worker, [folder = parts_.folder, file] { return find(folder, file); }));
+    waiting_ = Waiting{.file = std::move(file), .revocations = std::move(found)};
+  }
+  for (const ha::Revocation& revocation : waiting_->revocations) {
     CO_TRY_OK(co_await apply(revocation));
   }
+  waiting_.reset();
   co_return absl::OkStatus();
 }
 

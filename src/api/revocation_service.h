@@ -4,8 +4,11 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "api/pair_writes.h"
 #include "base/result.h"
@@ -24,6 +27,7 @@ class RevocationService {
   struct Parts {
     store::Store& reads;  // this half's own copy
     PairWrites writes;
+    asio::thread_pool& worker;  // reads the files, which may be large
     std::string folder;
   };
   explicit RevocationService(Parts parts) : parts_(std::move(parts)) {}
@@ -33,10 +37,17 @@ class RevocationService {
   uint64_t applied() const { return applied_; }
 
  private:
+  // What a file took away, read once until all of it is done again.
+  struct Waiting {
+    std::string file{};
+    std::vector<ha::Revocation> revocations{};
+  };
+
   asio::awaitable<Status> go_through(std::string file);
   asio::awaitable<Status> apply(ha::Revocation revocation);
 
   Parts parts_;
+  std::optional<Waiting> waiting_{};
   uint64_t applied_ = 0;
 };
 

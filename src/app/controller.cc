@@ -94,7 +94,7 @@ Controller::Controller(asio::io_context& loop, const Clock& clock, ControllerOpt
       gate_(clock_, *audit_, options_.gate),
       pair_(make_pair()),
       pair_control_(*audit_, pair_service()),
-      divergences_({*store_, *audit_, divergence_folder(), pair_writes()}),
+      divergences_({*store_, *audit_, files_, divergence_folder(), pair_writes()}),
       resources_({shown_store(), gate_, *audit_, clock_}, options_.resource_limits),
       watches_(loop_, {shown_store(), fan_out_, gate_, clock_, pair_service()}, options_.watches),
       health_streams_(loop_, gate_, health_stream_options()),
@@ -155,7 +155,7 @@ Status Controller::listen() {
     report_pair();
     tasks_.spawn(find_identity());
     revocations_.emplace(
-        api::RevocationService::Parts{*store_, *pair_writes(), divergence_folder()});
+        api::RevocationService::Parts{*store_, *pair_writes(), files_, divergence_folder()});
     tasks_.spawn(revocations_->run());
     pair_->service().start();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <list>
 #include <memory>
@@ -81,6 +82,7 @@ class Controller {
   void follow_identity();
   void follow_load();
   api::LoadService::Parts load_parts();
+  Status may_deal() const;
   void tell_load();
   Result<rpc::TlsOptions> own_tls() const;
   void on_certificate(const api::ServerCertificate& certificate);
@@ -123,6 +125,7 @@ class Controller {
   events::FanOut fan_out_;
   api::Gate gate_;
   std::unique_ptr<ControllerPair> pair_;  // null: it is not one of a pair
+  asio::thread_pool files_{1};            // reads what is too large for the loop
   api::PairControlService pair_control_;
   api::DivergenceService divergences_;
   std::optional<api::RevocationService> revocations_;  // of a pair

@@ -1,4 +1,6 @@
 // What a controller follows in its own store, and whom it asks when it does not deal.
+#include <fmt/format.h>
+
 #include "app/controller.h"
 #include "base/reason.h"
 #include "identity/rotation.h"
@@ -48,12 +50,22 @@ api::LoadService::Parts Controller::load_parts() {
   return {.gate = gate_,
           .clock = clock_,
           .deals = [this] { return is_active() && tenure_.held(); },
+          .may_deal = [this] { return may_deal(); },
           .pass_report =
               [this](v1::LoadReport report) { return load_forward_.report(std::move(report)); },
           .pass_question =
               [this](v1::GetLoadRequest request) {
                 return load_forward_.get_load(std::move(request));
               }};
+}
+
+// Not kUnavailable, as what is read then: a lease that is late once would send everybody away.
+Status Controller::may_deal() const {
+  if (pair_ == nullptr) return absl::OkStatus();
+  const Status read = pair_->service().may_read();
+  if (read.ok()) return read;
+  return coded(absl::StatusCode::kFailedPrecondition, "HF2404",
+               fmt::format("this half deals nothing now: {}", split_reason(read).message));
 }
 
 Result<rpc::TlsOptions> Controller::own_tls() const {

@@ -11,6 +11,7 @@
 #include "identity/rotation.h"
 #include "resource/proto_time.h"
 #include "resource/registry.h"
+#include "resource/schema.h"
 
 namespace holdfast::app {
 
@@ -22,6 +23,8 @@ std::unique_ptr<ControllerPair> Controller::make_pair() {
   options_.pair->alone_file = options_.data_dir + "/alone";
   ha::PairOptions options = *options_.pair;
   options.half.version = options_.version;
+  options.half.schema_min = resource::kSchemaMin;
+  options.half.schema_max = resource::kSchemaMax;
   return std::make_unique<ControllerPair>(
       ControllerPair::Parts{loop_, clock_, *store_, *replica, gate_}, std::move(options),
       [this] { on_pair_changed(); });

@@ -32,18 +32,8 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// Folders remember a new name only once they are synced themselves.
-void sync_folder(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
-}
-
-}  // namespace
-
-Status write_private_file(const std::string& path, std::string_view text) {
+// Whole or not at all; but the folder may not remember it yet.
+Status replace_file(const std::string& path, std::string_view text) {
   std::string beside = path + ".XXXXXX";
   const int descriptor = ::mkostemp(beside.data(), O_CLOEXEC);  // made 0600
   if (descriptor < 0) return failed("cannot write", path);
@@ -61,8 +51,31 @@ Status write_private_file(const std::string& path, std::string_view text) {
     ::unlink(beside.c_str());
     return status;
   }
-  sync_folder(path);
   return absl::OkStatus();
+}
+
+}  // namespace
+
+Status write_private_file(const std::string& path, std::string_view text) {
+  TRY_OK(replace_file(path, text));
+  static_cast<void>(sync_folder_of(path));
+  return absl::OkStatus();
+}
+
+Status write_lasting_file(const std::string& path, std::string_view text) {
+  TRY_OK(replace_file(path, text));
+  return sync_folder_of(path);
+}
+
+Status sync_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return failed("cannot sync the folder of", path);
+  // Where folders cannot be synced (EINVAL), the file system has another way to remember.
+  const bool synced = ::fsync(descriptor) == 0 || errno == EINVAL;
+  const Status status = synced ? absl::OkStatus() : failed("cannot sync the folder of", path);
+  ::close(descriptor);
+  return status;
 }
 
 Status make_private_folder(const std::string& path) {

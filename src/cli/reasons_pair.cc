@@ -33,7 +33,8 @@ constexpr ReasonInfo kReasons[] = {
      "The passive half lacks writes. In mode sync no write is taken until it has them.",
      "see how far it is with `holdfast ha status`; bring it back if it is gone"},
     {"HF4110", "times that do not fit together",
-     "The times of the pair (ha.beat, ha.lease, ha.drop, ha.take) contradict each other.",
+     "The times of the pair (ha.beat, ha.lease, ha.drop, ha.take, ha.vote_patience) contradict "
+     "each other.",
      "leave them at their defaults, or change the two that are named"},
     {"HF4111", "the witness does not answer",
      "The pair goes on as it is, but neither half can take over from the other.",

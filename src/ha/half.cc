@@ -125,6 +125,18 @@ void Half::note_echo(const Beat& beat) {
   lease_from_ = std::max(lease_from_.value_or(sent_.front().at), sent_.front().at);
 }
 
+// Who was restarted is told by the other half what it has missed.
+void Half::learn_switch(const Beat& beat, Time now) {
+  const std::optional<SwitchNews>& told = beat.last_switch;
+  const bool news = told && (!last_switch_ || last_switch_->epoch < told->epoch);
+  if (!news || beat.facts.member == options_.pair.me) return;
+  last_switch_ = {.at = now - told->ago,
+                  .to = told->to,
+                  .reason = told->reason,
+                  .took = told->took,
+                  .epoch = told->epoch};
+}
+
 void Half::note_peer(const Beat& beat, Time now) {
   const Member peer = other(options_.pair.me);
   heard_sign(now);
@@ -134,6 +146,7 @@ void Half::note_peer(const Beat& beat, Time now) {
   distrust_ = std::max(0, distrust_ - 1);
   note_echo(beat);
   peer_ = beat;
+  learn_switch(beat, now);
   if (beat.facts.state != State::Active || beat.facts.member != peer) return;
   if (beat.facts.promised > last_active_epoch_) {
     if (last_active_epoch_ != 0 && last_active_ != peer) {
@@ -336,6 +349,13 @@ Beat Half::next_beat(Time now, const store::ReplicaFacts& facts) {
   const size_t skip = facts.tenures.size() - std::min(facts.tenures.size(), kMaxTenures);
   beat.tenures.assign(facts.tenures.begin() + static_cast<ptrdiff_t>(skip), facts.tenures.end());
   beat.floor = facts.floor;
+  if (last_switch_) {
+    beat.last_switch = {.to = last_switch_->to,
+                        .reason = last_switch_->reason,
+                        .took = last_switch_->took,
+                        .epoch = last_switch_->epoch,
+                        .ago = now - last_switch_->at};
+  }
   sent_.push_back({.number = beat.number, .at = now});
   if (sent_.size() > kMaxSent) sent_.pop_front();
   return beat;

@@ -26,6 +26,16 @@
 
 namespace holdfast::ha {
 
+// The last change of who is active, as a beat tells it: clocks differ.
+struct SwitchNews {
+  Member to = Member::Primary;
+  std::string reason{};
+  Duration took{0};
+  Epoch epoch = 0;
+  Duration ago{0};
+  bool operator==(const SwitchNews&) const = default;
+};
+
 // What travels between the halves besides data.
 struct Beat {
   uint64_t number = 0;  // of this process, from 1
@@ -44,6 +54,7 @@ struct Beat {
   bool needs_copy = false;
   bool in_sync = false;     // of an active half: who hears it has all that is acknowledged
   bool disk_fails = false;  // for people to see
+  std::optional<SwitchNews> last_switch{};  // the same, for a half that was restarted since
 };
 inline constexpr size_t kMaxTenures = 64;
 
@@ -54,8 +65,8 @@ struct HalfOptions {
   std::string name{};
   std::string address{};
   std::string version{};
-  uint32_t schema_min = 1;
-  uint32_t schema_max = 1;
+  uint32_t schema_min = 0;  // of the data, which this module does not know: both are to be set
+  uint32_t schema_max = 0;
 };
 
 // To be sent at once, not only with the next regular beat: something changed.
@@ -199,6 +210,7 @@ class Half {
   HalfActions paced(Actions actions, const PeerFacts& before, Time now);
   void note_switch(const PeerFacts& before, Time now);
   void note_peer(const Beat& beat, Time now);
+  void learn_switch(const Beat& beat, Time now);
   bool take_process(const std::string& process, Time now);
   bool is_stalled(Time now) const;
   bool lacks_record() const;

@@ -21,6 +21,7 @@ class HalfTest : public testing::Test {
     options_.process = "mine";
     options_.name = std::string(to_string(me));
     options_.address = options_.name + ":7443";
+    options_.schema_min = options_.schema_max = 1;
     peers_.process = "theirs";
     peers_.name = std::string(to_string(other(me)));
     peers_.address = peers_.name + ":7443";

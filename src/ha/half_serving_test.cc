@@ -26,6 +26,32 @@ class BestEffortPrimary : public HalfTest {
  protected:
   BestEffortPrimary() : HalfTest(Member::Primary, Mode::BestEffort) {}
 };
+class BestEffortBackup : public HalfTest {
+ protected:
+  BestEffortBackup() : HalfTest(Member::Backup, Mode::BestEffort) {
+    options_.timing.recovery = 20s;
+    make({.promised = 1, .head = {1, 5, 1}});
+  }
+  // It took over when the primary was dead, which is back and follows.
+  void take_over() {
+    take(half_->start(now_));
+    pass(2s);
+    take(half_->on_client(now_).actions);
+    begin();
+    ASSERT_TRUE(half_->is_active());
+    peers_.facts.state = State::Passive;
+    peers_.facts.promised = half_->protocol().epoch();
+    hear();
+  }
+  // A beat's time under writes: so many more, of which the peer has those of before.
+  void write(store::Revision more) {
+    take(half_->on_acked({2, last_, 1}, "B", now_));
+    last_ += more;
+    half_->on_written({2, last_, 1});
+    exchange();
+  }
+  store::Revision last_ = 5;
+};
 class SyncPrimary : public HalfTest {
  protected:
   SyncPrimary() : HalfTest(Member::Primary, Mode::Sync) {}
@@ -209,6 +235,23 @@ TEST_F(ServingBackup, ControlGoesBackAfterATimeWithoutTrouble) {
   EXPECT_TRUE(half_->protocol().frozen());
 }
 
+// Whoever writes there waits for nobody: the primary has all of it at no moment.
+TEST_F(BestEffortBackup, ControlGoesBackUnderWrites) {
+  take_over();
+  for (int i = 0; i < 195; ++i) write(10);
+  EXPECT_EQ(quiesced_, 0);
+  EXPECT_FALSE(half_->protocol().peer_in_sync());
+  for (int i = 0; i < 10; ++i) write(10);
+  EXPECT_EQ(quiesced_, 1);
+  EXPECT_TRUE(half_->protocol().frozen());
+}
+
+TEST_F(BestEffortBackup, ControlDoesNotGoBackToAPrimaryThatIsFarBehind) {
+  take_over();
+  for (int i = 0; i < 300; ++i) write(Protocol::kNearby + 1);
+  EXPECT_EQ(quiesced_, 0);
+}
+
 TEST_F(ServingBackup, ControlDoesNotGoBackToAnotherVersionOrFromThePrimary) {
   lead();
   peers_.schema_max = 2;
@@ -233,6 +276,29 @@ TEST_F(SyncPrimary, AnOperatorCanForceIt) {
   begin();
   EXPECT_TRUE(half_->may_read(now_).ok());
   EXPECT_EQ(half_->last_switch()->reason, "forced by an operator");
+}
+
+// It took over; the half that it took over from is back and knows nothing of it.
+TEST_F(ServingPrimary, WhoWasRestartedKnowsTheLastSwitchFromTheOther) {
+  peers_.last_switch = {.to = Member::Backup,
+                        .reason = "the other half's process is gone",
+                        .took = 140ms,
+                        .epoch = 2,
+                        .ago = 30s};
+  hear();
+  ASSERT_TRUE(half_->last_switch());
+  EXPECT_EQ(half_->last_switch()->to, Member::Backup);
+  EXPECT_EQ(half_->last_switch()->took, 140ms);
+  EXPECT_EQ(half_->last_switch()->at, now_ - 30s);
+  pass(1s);
+  EXPECT_EQ(send().last_switch->ago, 31s);
+}
+
+TEST_F(ServingPrimary, WhatIsKnownHereIsNotReplacedByWhatIsOlder) {
+  peers_.last_switch = {.to = Member::Backup, .reason = "before", .epoch = 0};
+  lead();
+  ASSERT_TRUE(half_->last_switch());
+  EXPECT_EQ(half_->last_switch()->to, Member::Primary);
 }
 
 TEST_F(ServingPrimary, WhatWouldHappenIsSaidInOneSentence) {

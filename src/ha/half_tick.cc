@@ -92,7 +92,7 @@ bool Half::recovery_is_due(Time now) {
       peer_ && peer_->schema_min == options_.schema_min && peer_->schema_max == options_.schema_max;
   const bool fine = options_.timing.recovery > Duration::zero() && is_active() &&
                     options_.pair.me == Member::Backup && equal && peer_alive(now) &&
-                    mismatch().ok() && protocol_.peer_in_sync() && !protocol_.frozen();
+                    mismatch().ok() && protocol_.peer_may_follow() && !protocol_.frozen();
   if (!fine) {
     recovered_since_.reset();
     return false;

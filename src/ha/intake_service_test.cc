@@ -53,6 +53,7 @@ class Intake : public testing::Test {
   }
 
   asio::io_context io_;
+  asio::thread_pool worker_{1};
   test::TempDir folder_;
   bool unfit_ = false;
   uint64_t copies_ = 0;
@@ -66,7 +67,7 @@ class Intake : public testing::Test {
        .before_copy =
            [this](const store::ReplicaFacts& of) {
              return keep_lost(mine_, of, {.folder = folder_.file("divergence"), .unfit = unfit_},
-                              WallTime());
+                              WallTime(), worker_);
            },
        .on_unfit = [this] { unfit_ = true; },
        .is_unfit = [this] { return unfit_; }}};

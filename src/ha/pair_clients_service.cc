@@ -104,11 +104,12 @@ asio::awaitable<bool> PairService::until_serving() {
   co_return true;
 }
 
-// What the store has written since it was last asked.
+// What the store has written since it was last asked. The other half is sent it at once, whether
+// anybody waits for its disk or not: in best-effort mode nobody does.
 void PairService::note_written() {
-  if (half_.is_active() && half_.protocol().head() != replica_.facts().head) {
-    half_.on_written(replica_.facts().head);
-  }
+  if (!half_.is_active() || half_.protocol().head() == replica_.facts().head) return;
+  half_.on_written(replica_.facts().head);
+  shipping_.wake();
 }
 
 bool PairService::is_waiting() const {
@@ -123,7 +124,6 @@ asio::awaitable<Status> PairService::acknowledged(store::Revision revision) {
   if (!half_.is_active() || stopped_) co_return unknown_outcome();
   note_written();
   if (half_.acknowledged() >= revision) co_return absl::OkStatus();
-  shipping_.wake();
   AckWaiter waiter{.timer = asio::steady_timer(loop_, options_.write_patience)};
   const auto at = ack_waiters_.emplace(revision, &waiter);
   co_await waiter.timer.async_wait(kAsValue);

@@ -99,7 +99,7 @@ IntakeHandlers PairService::intake_handlers() {
                                           .node = options_.half.name,
                                           .acknowledged_through = acknowledged_epoch(),
                                           .unfit = half_.is_unfit()},
-                                         clock_.wall_now());
+                                         clock_.wall_now(), files_);
           },
           .on_unfit = [this] { half_.on_unfit(); },
           .is_unfit = [this] { return half_.is_unfit(); }};

@@ -10,6 +10,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <functional>
 #include <list>
@@ -181,6 +182,7 @@ class PairService final : public store::Admission {
   asio::steady_timer alarm_;
   WallTime started_;
   PairStats stats_;
+  asio::thread_pool files_{1};  // makes and writes what is large
   bool stopped_ = false;
   net::TaskGroup tasks_;
 };

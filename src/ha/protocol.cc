@@ -55,6 +55,11 @@ bool Protocol::peer_in_sync() const {
   return (recorded || !with_witness()) && acked_ > 0 && acked_ >= acknowledged();
 }
 
+bool Protocol::peer_may_follow() const {
+  if (mode_ != Mode::BestEffort) return peer_in_sync();
+  return state_ == State::Active && acked_ > 0 && head_.revision - acked_ <= kNearby;
+}
+
 bool Protocol::may_write() const {
   if (state_ != State::Active || frozen_) return false;
   return mode_ != Mode::Sync || required_ != Members::both() || acked_ > 0;
@@ -285,10 +290,9 @@ Status Protocol::switch_over() {
     return coded(absl::StatusCode::kFailedPrecondition, "HF4104", why);
   };
   if (state_ != State::Active) return refuse("this half is not the active one");
-  // Nothing waits for it in best-effort mode: it is always some writes behind, and catches up now.
-  const bool nearby = acked_ > 0 && head_.revision - acked_ <= kNearby;
-  const bool in_sync = mode_ == Mode::BestEffort ? nearby : peer_in_sync();
-  if (!peer_promised_ || !in_sync || beginning_) return refuse("the other half is not in sync");
+  if (!peer_promised_ || !peer_may_follow() || beginning_) {
+    return refuse("the other half is not in sync");
+  }
   if (with_witness() && wish_ != Wish::None) return refuse("a change is on its way; try again");
   frozen_ = true;
   quiet_ = asked_to_hand_over_ = false;

@@ -136,6 +136,9 @@ class Protocol {
   store::Revision acknowledged() const;
   // Whether what was acknowledged would survive this half.
   bool peer_in_sync() const;
+  // Whether control may be handed to the peer. Nothing waits for it in best-effort mode: under
+  // writes it is always some of them behind, and catches up when they stop.
+  bool peer_may_follow() const;
   bool frozen() const { return frozen_; }
   // Active by force, or alone at the beginning, and the witness does not know it yet.
   bool unconfirmed() const {

@@ -52,12 +52,12 @@ void make_room(const std::string& folder) {
 
 }  // namespace
 
-Result<std::string> save_quarantine(const std::string& folder, const Quarantine& quarantine) {
+Result<std::string> save_quarantine(const std::string& folder, const QuarantineHeader& header,
+                                    std::string_view text) {
   TRY_OK(make_private_folder(folder));
   make_room(folder);
-  const std::string name =
-      fmt::format("{}-{}{}", stamp(quarantine.header.at), quarantine.header.head.revision, kEnding);
-  TRY_OK(write_private_file(folder + "/" + name, to_text(quarantine)));
+  const std::string name = fmt::format("{}-{}{}", stamp(header.at), header.head.revision, kEnding);
+  TRY_OK(write_private_file(folder + "/" + name, text));
   return name;
 }
 

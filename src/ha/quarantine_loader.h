@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,8 +15,9 @@ namespace holdfast::ha {
 // a file that lacks changes, which names the whole store that has them.
 inline constexpr size_t kMaxQuarantineFiles = 64;
 
-// The file's name, "20261116T101500-4.jsonl". On disk when it returns.
-Result<std::string> save_quarantine(const std::string& folder, const Quarantine& quarantine);
+// The file's name, "20261116T101500-4.jsonl". On disk when it returns. `text` as of to_text().
+Result<std::string> save_quarantine(const std::string& folder, const QuarantineHeader& header,
+                                    std::string_view text);
 // Their names, the oldest first; none if there is no folder.
 std::vector<std::string> quarantine_files(const std::string& folder);
 // kNotFound HF4131: there is none of this name. kDataLoss HF4116: it is damaged.

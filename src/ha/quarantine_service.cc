@@ -13,6 +13,7 @@
 #include "ha/quarantine_loader.h"
 #include "ha/shipping.h"
 #include "ha/whole_loader.h"
+#include "store/sqlite_store_thread.h"
 
 namespace holdfast::ha {
 namespace {
@@ -64,18 +65,24 @@ asio::awaitable<std::vector<store::Entry>> entries_after(store::Replica& replica
   co_return entries;
 }
 
-// Whether its file will lack something that was lost.
-bool is_incomplete(const Quarantine& quarantine) {
-  const std::string text = to_text(quarantine);
-  const Result<QuarantineHeader> header =
-      parse_quarantine_header(std::string_view(text).substr(0, text.find('\n')));
-  return !header.ok() || header->left_out > 0;
+struct Written {
+  std::string text;
+  bool incomplete = true;  // it lacks something that was lost
+};
+
+Written write_down(QuarantineHeader header, const std::vector<store::Entry>& entries) {
+  Written written{.text = to_text(make_quarantine(std::move(header), entries))};
+  const std::string_view text = written.text;
+  const Result<QuarantineHeader> said = parse_quarantine_header(text.substr(0, text.find('\n')));
+  written.incomplete = !said.ok() || said->left_out > 0;
+  return written;
 }
 
 }  // namespace
 
 asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts winner,
-                                  QuarantineOptions options, WallTime now) {
+                                  QuarantineOptions options, WallTime now,
+                                  asio::thread_pool& worker) {
   const store::ReplicaFacts mine = replica.facts();
   // What was written before the first tenure was never the pair's.
   if (mine.tenures.empty()) co_return absl::OkStatus();
@@ -85,25 +92,29 @@ asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts w
   const bool lost = found.relation == Relation::Diverged || found.relation == Relation::Ahead;
   if (!lost || found.fork >= mine.head.revision) co_return absl::OkStatus();
   // What the first tenure found there was before the pair.
-  const std::vector<store::Entry> entries = co_await entries_after(
+  std::vector<store::Entry> entries = co_await entries_after(
       replica, std::max({found.fork, mine.floor, mine.tenures.front().first}));
-  const Quarantine kept = make_quarantine(
-      {.node = options.node,
-       .store_id = mine.store_id,
-       .at = now,
-       .fork = found.fork,
-       .head = mine.head,
-       .winner = winner.tenures.empty() ? winner.head.epoch : winner.tenures.back().epoch,
-       .acknowledged = options.unfit ||
-                       may_be_acknowledged(mine, winner, found.fork, options.acknowledged_through)},
-      entries);
+  const QuarantineHeader header{
+      .node = options.node,
+      .store_id = mine.store_id,
+      .at = now,
+      .fork = found.fork,
+      .head = mine.head,
+      .winner = winner.tenures.empty() ? winner.head.epoch : winner.tenures.back().epoch,
+      .acknowledged = options.unfit ||
+                      may_be_acknowledged(mine, winner, found.fork, options.acknowledged_through)};
+  Written written = co_await store::run_on<Written>(
+      worker, [header, entries = std::move(entries)] { return write_down(header, entries); });
   // Of a few changes that nobody was told of, and that are all in the file, no more is kept: a half
   // that crashes again and again would fill its disk.
-  const bool needed = is_incomplete(kept);
-  if (needed || kept.header.acknowledged) {
-    CO_TRY_OK(co_await set_aside(replica, options.folder, now, needed));
+  if (written.incomplete || header.acknowledged) {
+    CO_TRY_OK(co_await set_aside(replica, options.folder, now, written.incomplete));
   }
-  CO_TRY(const std::string name, save_quarantine(options.folder, kept));
+  CO_TRY(const std::string name,
+         co_await store::run_on<Result<std::string>>(
+             worker, [folder = options.folder, header, text = std::move(written.text)] {
+               return save_quarantine(folder, header, text);
+             }));
   log::warn("this half's history is not the pair's; its end was put aside",
             {{"file", name}, {"fork", found.fork}, {"head", mine.head.revision}});
   // Only now is it known on disk which of them is needed.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <string>
 
@@ -25,8 +26,9 @@ struct QuarantineOptions {
 // First the whole store (whole_loader.h), then the end of its history in a file of its own. Without
 // the whole store if that file has all of it and clients were told of nothing in it.
 // Nothing to keep is OK, too. An error (HF4119): it could not be kept,
-// and nothing should replace it yet.
+// and nothing should replace it yet. The file may be large: `worker` makes and writes it.
 asio::awaitable<Status> keep_lost(store::Replica& replica, store::ReplicaFacts winner,
-                                  QuarantineOptions options, WallTime now);
+                                  QuarantineOptions options, WallTime now,
+                                  asio::thread_pool& worker);
 
 }  // namespace holdfast::ha

@@ -77,6 +77,13 @@ Result<Record> parse_record(string_view line) {
   return record;
 }
 
+Status check_record(const Record& record) {
+  const Result<Record> again = parse_record(record_line(record));
+  if (again.ok() && *again == record) return absl::OkStatus();
+  return coded(absl::StatusCode::kInvalidArgument, "HF4203",
+               "an id in the record is too long, or no word");
+}
+
 Result<Record> load_record(const std::string& path) {
   const Result<std::string> line = read_small_file(path);
   if (absl::IsNotFound(line.status())) return Record();
@@ -87,8 +94,14 @@ Result<Record> load_record(const std::string& path) {
                fmt::format("{}: {}", quoted(path, 256), split_reason(record.status()).message));
 }
 
+Result<Record> settle_record(const std::string& path) {
+  TRY(Record record, load_record(path));
+  if (record.epoch != 0) TRY_OK(sync_folder_of(path));
+  return record;
+}
+
 Status save_record(const std::string& path, const Record& record) {
-  return write_private_file(path, record_line(record));
+  return write_lasting_file(path, record_line(record));
 }
 
 }  // namespace holdfast::ha

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
+#include "base/private_file.h"
 #include "base/reason.h"
 #include "support/temp_dir.h"
 
@@ -55,6 +58,41 @@ TEST(RecordFile, IsThereAfterItWasSaved) {
   const Result<Record> back = load_record(path);
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(*back, some_record());
+}
+
+// A folder that cannot be opened cannot be synced: after a crash the old record may be back.
+TEST(RecordFile, IsNotSavedUnlessItsFolderRemembersIt) {
+  namespace fs = std::filesystem;
+  const test::TempDir dir;
+  const std::string folder = dir.file("closed");
+  const std::string path = folder + "/witness.record";
+  fs::create_directory(folder);
+  fs::permissions(folder, fs::perms::owner_write | fs::perms::owner_exec);
+  const auto in_child = [&] {
+    test::obey_file_modes();
+    const bool saved = save_record(path, some_record()).ok();
+    const bool settled = settle_record(path).ok();
+    const bool others = write_private_file(folder + "/other", "as before").ok();
+    std::_Exit(!saved && !settled && others && load_record(path).ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(in_child(), testing::ExitedWithCode(0), "");
+  fs::permissions(folder, fs::perms::owner_all);
+  EXPECT_TRUE(settle_record(path).ok());
+}
+
+// What a half sends may be anything; what is kept can be read again.
+TEST(RecordFile, WhatCouldNotBeReadAgainIsNotKept) {
+  EXPECT_TRUE(check_record(some_record()).ok());
+  const auto refused = [](const std::string& id) {
+    Record record = some_record();
+    record.store_id(Member::Backup) = id;
+    return split_reason(check_record(record)).code == "HF4203";
+  };
+  EXPECT_FALSE(refused(std::string(64, 'b')));
+  EXPECT_TRUE(refused(std::string(65, 'b')));
+  EXPECT_TRUE(refused(std::string(256, 'b')));
+  EXPECT_TRUE(refused("two words"));
+  EXPECT_TRUE(refused("-")) << "which is how none is written";
 }
 
 TEST(RecordFile, ADamagedFileIsRefusedAndLeftAsItIs) {

@@ -65,6 +65,9 @@ Status check(const Timing& timing) {
                         "the other's lease is over"));
   TRY_OK(check_relation(take, drop, timing.drop + 2 * timing.beat,
                         "when only the link is cut the active half goes on, two beats earlier"));
+  TRY_OK(check_relation({"ha.vote_patience", timing.vote_patience}, take, timing.take + timing.skew,
+                        "whoever asks as the active half dies waits until the other has taken over "
+                        "(ha.take and ha.skew)"));
   if (timing.recovery == Duration::zero()) return absl::OkStatus();
   return check_relation(recovery, take, 10 * timing.take,
                         "control goes back only after a time without trouble (0s: never)");

@@ -25,10 +25,11 @@ struct Timing {
   Duration recovery{0};
 };
 
-// kInvalidArgument HF4110 naming the two keys (ha.beat, ha.lease, ha.drop, ha.take, ha.recovery),
-// both values and how they must stand to each other: 5 beats fit into the lease and into drop; 1.01
-// leases into drop, and with 2 beats into take; drop and 2 beats into take; recovery is zero or at
-// least ten takes; each is 10 ms to an hour.
+// kInvalidArgument HF4110 naming the two keys (ha.beat, ha.lease, ha.drop, ha.take,
+// ha.vote_patience, ha.recovery), both values and how they must stand to each other: 5 beats fit
+// into the lease and into drop; 1.01 leases into drop, and with 2 beats into take; drop and 2 beats
+// into take; take and skew into vote_patience; recovery is zero or at least ten takes; each is
+// 10 ms to an hour.
 Status check(const Timing& timing);
 
 }  // namespace holdfast::ha

@@ -49,6 +49,13 @@ TEST(Timing, NobodyIsLeftBehindWhileItsLeaseMayLast) {
   EXPECT_TRUE(check({.drop = 607ms}).ok());
 }
 
+TEST(Timing, WhoAsksAsTheActiveHalfDiesIsNotSentAwayBeforeTheOtherTakesOver) {
+  expect_refused({.vote_patience = 1099ms},
+                 {"ha.vote_patience", "1099ms", "ha.take is 1s", "must be at least 1100ms"});
+  EXPECT_TRUE(check({.vote_patience = 1100ms}).ok());
+  expect_refused({.take = 3s}, {"ha.vote_patience is 2s", "ha.take is 3s"});
+}
+
 TEST(Timing, RecoveryIsOffOrSlow) {
   expect_refused({.recovery = 9s}, {"ha.recovery", "9s", "ha.take", "1s", "10s"});
   EXPECT_TRUE(check({.recovery = 10s}).ok());

@@ -42,13 +42,15 @@ class WholeStores : public testing::Test {
     winner.head = {.epoch = 8, .revision = fork_ + 2};
     winner.tenures.push_back({8, fork_ + 1});
     return run(keep_lost(*mine_, winner,
-                         {.folder = folder_, .acknowledged_through = acknowledged_through}, now));
+                         {.folder = folder_, .acknowledged_through = acknowledged_through}, now,
+                         worker_));
   }
 
   // What was written until now is the winner's too.
   void share_history() { fork_ = mine_->facts().head.revision; }
 
   asio::io_context io_;
+  asio::thread_pool worker_{1};
   store::Revision fork_ = 0;
   test::TempDir temp_;
   std::string folder_ = temp_.file("divergence");

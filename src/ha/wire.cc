@@ -1,5 +1,6 @@
 #include "ha/wire.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/reason.h"
@@ -33,6 +34,27 @@ std::optional<Mode> mode_of(v1::PairMode mode) {
   if (mode == v1::PAIR_MODE_SYNC) return Mode::Sync;
   if (mode == v1::PAIR_MODE_WITNESS) return Mode::Witness;
   return std::nullopt;
+}
+
+uint64_t in_milliseconds(Duration duration) {
+  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  return static_cast<uint64_t>(std::max<int64_t>(whole, 0));
+}
+
+Duration duration_of(uint64_t milliseconds) {
+  constexpr uint64_t kLongest = uint64_t{1} << 40;  // some thirty years
+  return std::chrono::milliseconds(static_cast<int64_t>(std::min(milliseconds, kLongest)));
+}
+
+// For people only: one that makes no sense is left out, and the beat counts all the same.
+std::optional<SwitchNews> news_of(const v1::BeatSwitch& news) {
+  const std::optional<Member> to = member_of(news.to());
+  if (!to || news.reason().size() > kMaxWords) return std::nullopt;
+  return SwitchNews{.to = *to,
+                    .reason = news.reason(),
+                    .took = duration_of(news.took_ms()),
+                    .epoch = news.epoch(),
+                    .ago = duration_of(news.ago_ms())};
 }
 
 bool are_short(const v1::Beat& beat) {
@@ -115,6 +137,16 @@ std::vector<store::Tenure> from_proto(
   return out;
 }
 
+v1::BeatSwitch to_proto(const SwitchNews& news) {
+  v1::BeatSwitch out;
+  out.set_to(to_proto(news.to));
+  out.set_reason(news.reason.substr(0, kMaxWords));
+  out.set_took_ms(in_milliseconds(news.took));
+  out.set_epoch(news.epoch);
+  out.set_ago_ms(in_milliseconds(news.ago));
+  return out;
+}
+
 v1::Beat to_proto(const Beat& beat) {
   v1::Beat out;
   out.set_number(beat.number);
@@ -139,6 +171,7 @@ v1::Beat to_proto(const Beat& beat) {
   out.set_disk_fails(beat.disk_fails);
   out.set_process(beat.process);
   out.set_heard_process(beat.heard_process);
+  if (beat.last_switch) *out.mutable_last_switch() = to_proto(*beat.last_switch);
   return out;
 }
 
@@ -171,6 +204,7 @@ Result<Beat> from_proto(const v1::Beat& beat) {
   out.needs_copy = beat.needs_copy();
   out.in_sync = beat.in_sync();
   out.disk_fails = beat.disk_fails();
+  if (beat.has_last_switch()) out.last_switch = news_of(beat.last_switch());
   return out;
 }
 

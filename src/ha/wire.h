@@ -25,6 +25,7 @@ v1::PairMember to_proto(Member member);
 v1::PairState to_proto(State state);
 v1::PairMode to_proto(Mode mode);
 
+v1::BeatSwitch to_proto(const SwitchNews& news);
 v1::Beat to_proto(const Beat& beat);
 // kInvalidArgument HF4120 for a member, state or mode there is none of, or a text that is too long.
 Result<Beat> from_proto(const v1::Beat& beat);

@@ -25,6 +25,11 @@ Beat some_beat() {
   beat.tenures = {{.epoch = 1, .first = 2}, {.epoch = 3, .first = 30}};
   beat.floor = 12;
   beat.needs_copy = true;
+  beat.last_switch = {.to = Member::Primary,
+                      .reason = "switchover",
+                      .took = std::chrono::milliseconds(140),
+                      .epoch = 3,
+                      .ago = std::chrono::hours(50)};
   return beat;
 }
 
@@ -42,6 +47,19 @@ TEST(PairWire, ABeatComesOutAsItWentIn) {
   EXPECT_EQ(heard->address, sent.address);
   EXPECT_EQ(heard->schema_max, sent.schema_max);
   EXPECT_TRUE(heard->needs_copy);
+  EXPECT_EQ(heard->last_switch, sent.last_switch);
+}
+
+TEST(PairWire, WhatMakesNoSenseForPeopleAloneIsLeftOut) {
+  v1::Beat beat = to_proto(some_beat());
+  beat.mutable_last_switch()->set_ago_ms(~uint64_t{0});
+  EXPECT_TRUE(from_proto(beat)->last_switch);
+  beat.mutable_last_switch()->set_to(v1::PAIR_MEMBER_UNSPECIFIED);
+  const Result<Beat> heard = from_proto(beat);
+  ASSERT_TRUE(heard.ok()) << heard.status();
+  EXPECT_FALSE(heard->last_switch);
+  Beat before;
+  EXPECT_FALSE(from_proto(to_proto(before))->last_switch) << "of a version that does not say it";
 }
 
 TEST(PairWire, ABeatThatMakesNoSenseIsRefused) {

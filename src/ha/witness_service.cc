@@ -33,7 +33,7 @@ WitnessService::WitnessService(const asio::any_io_executor& loop, std::string pa
 
 Result<std::unique_ptr<WitnessService>> WitnessService::open(const asio::any_io_executor& loop,
                                                              std::string path) {
-  TRY(Record record, load_record(path));
+  TRY(Record record, settle_record(path));
   return std::unique_ptr<WitnessService>(
       new WitnessService(loop, std::move(path), std::move(record)));
 }
@@ -41,7 +41,7 @@ Result<std::unique_ptr<WitnessService>> WitnessService::open(const asio::any_io_
 asio::awaitable<Status> WitnessService::find_out() {
   if (certain_) co_return absl::OkStatus();
   Result<Record> found =
-      co_await store::run_on<Result<Record>>(disk_, [path = path_] { return load_record(path); });
+      co_await store::run_on<Result<Record>>(disk_, [path = path_] { return settle_record(path); });
   if (!found.ok()) co_return disk_failed(found.status());
   record_ = *std::move(found);
   certain_ = true;
@@ -57,6 +57,10 @@ asio::awaitable<Result<v1::WitnessRecord>> WitnessService::read() {
 asio::awaitable<Result<v1::ChangeRecordResponse>> WitnessService::change(
     v1::ChangeRecordRequest request) {
   CO_TRY(RecordChange wanted, from_proto(request));
+  if (const Status may = check_record(wanted.record); !may.ok()) {
+    stats_.refused += 1;
+    co_return may;
+  }
   while (busy_) {
     co_await free_.async_wait(asio::as_tuple(asio::use_awaitable));
     const bool cancelled = co_await net::is_cancelled();

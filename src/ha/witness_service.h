@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 struct WitnessStats {
   uint64_t reads = 0;
   uint64_t accepted = 0;
-  uint64_t refused = 0;  // another was faster, or is not in sync
+  uint64_t refused = 0;  // another was faster, or is not in sync; or it cannot be kept
   uint64_t failed = 0;   // the disk did not take it
 };
 

@@ -56,7 +56,7 @@ Status FenceService::admit(uint64_t epoch) {
 Status FenceService::keep(uint64_t epoch) {
   const Status kept =
       path_.empty() ? absl::OkStatus()
-                    : write_private_file(path_, to_text({.cluster = cluster_, .epoch = epoch}));
+                    : write_lasting_file(path_, to_text({.cluster = cluster_, .epoch = epoch}));
   if (!kept.ok()) {
     return coded(absl::StatusCode::kUnavailable, "HF4304",
                  fmt::format("epoch {} cannot be kept: {}", epoch, std::string(kept.message())));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/private_file.h"
@@ -61,6 +62,22 @@ TEST_F(FenceTest, AnEpochThatCannotBeKeptIsNotActedOn) {
 
   EXPECT_EQ(fence.highest(), 1u);
   EXPECT_TRUE(fence.admit(1).ok());
+}
+
+// It would be there until a crash: a folder that cannot be opened cannot be synced.
+TEST_F(FenceTest, AnEpochThatItsFolderMayForgetIsNotActedOn) {
+  using std::filesystem::perms;
+  const auto in_child = [this] {
+    FenceService fence = open();
+    std::filesystem::permissions(folder_.path(), perms::owner_write | perms::owner_exec);
+    test::obey_file_modes();
+    const bool refused = split_reason(fence.admit(2)).code == "HF4304";
+    std::_Exit(refused && fence.highest() == 0 ? 0 : 1);
+  };
+
+  EXPECT_EXIT(in_child(), testing::ExitedWithCode(0), "");
+
+  std::filesystem::permissions(folder_.path(), perms::owner_all);
 }
 
 TEST_F(FenceTest, TheEpochsOfAnotherClusterSayNothing) {

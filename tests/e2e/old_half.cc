@@ -26,7 +26,7 @@ OldHalf::OldHalf(OldHalfOptions options)
       ca_(text_of(options_.data_dir + "/identity/ca.pem")) {
   beat_.set_member(v1::PAIR_MEMBER_BACKUP);
   beat_.set_state(v1::PAIR_STATE_BACKUP);
-  beat_.set_mode(v1::PAIR_MODE_SYNC);
+  beat_.set_mode(options_.mode);
   beat_.set_store_id(std::string(32, '0'));
   beat_.mutable_head()->set_revision(1);
   beat_.set_name("backup");
@@ -62,9 +62,14 @@ int64_t OldHalf::revision() {
   return beat_.head().revision();
 }
 
-bool OldHalf::pause() {
+v1::Beat OldHalf::heard() {
+  const std::lock_guard lock(mutex_);
+  return heard_;
+}
+
+bool OldHalf::pause(std::chrono::milliseconds length) {
   std::unique_lock lock(mutex_);
-  return !ending_.wait_for(lock, 50ms, [this] { return ends_; });
+  return !ending_.wait_for(lock, length, [this] { return ends_; });
 }
 
 v1::Beat OldHalf::next_beat() {
@@ -75,6 +80,7 @@ v1::Beat OldHalf::next_beat() {
 
 void OldHalf::hear(const v1::Beat& beat) {
   const std::lock_guard lock(mutex_);
+  heard_ = beat;
   beat_.set_heard(beat.number());
   beat_.set_heard_process(beat.process());
   if (beat.state() == v1::PAIR_STATE_ACTIVE) beat_.set_state(v1::PAIR_STATE_PASSIVE);
@@ -83,7 +89,7 @@ void OldHalf::hear(const v1::Beat& beat) {
 grpc::Status OldHalf::Beats(grpc::ServerContext* context, const v1::BeatsRequest* request,
                             grpc::ServerWriter<v1::Beat>* writer) {
   hear(request->first());
-  while (!context->IsCancelled() && writer->Write(next_beat()) && pause()) {
+  while (!context->IsCancelled() && writer->Write(next_beat()) && pause(options_.beat)) {
   }
   return grpc::Status::OK;
 }
@@ -130,7 +136,7 @@ void OldHalf::follow_primary() {
     (void)stream->Finish();
     const std::lock_guard lock(mutex_);
     following_ = nullptr;
-  } while (pause());
+  } while (pause(50ms));
 }
 
 }  // namespace holdfast::test

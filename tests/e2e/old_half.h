@@ -1,9 +1,11 @@
 // The backup of a pair as another version would be it, in this process: it says which version it is
-// and which data it reads, takes what it is sent, and remembers only where that ends.
+// and which data it reads, takes what it is sent, and remembers only where that ends, and the
+// latest beat of the primary.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -15,22 +17,25 @@
 namespace holdfast::test {
 
 struct OldHalfOptions {
-  std::string data_dir;  // that a controller joined in
-  std::string primary;   // its address
-  std::string listen;
-  std::string version;
+  std::string data_dir{};  // that a controller joined in
+  std::string primary{};   // its address
+  std::string listen{};
+  std::string version = "0.0.9";
   uint32_t schema_min = 1;
   uint32_t schema_max = 1;
+  v1::PairMode mode = v1::PAIR_MODE_SYNC;
+  std::chrono::milliseconds beat{50};
 };
 
 class OldHalf final : public v1::Pair::Service {
  public:
-  // In mode sync. Answers when it returns.
+  // Answers when it returns.
   explicit OldHalf(OldHalfOptions options);
   ~OldHalf() override;
 
   // Of what it was sent.
   int64_t revision();
+  v1::Beat heard();
 
   grpc::Status Beats(grpc::ServerContext* context, const v1::BeatsRequest* request,
                      grpc::ServerWriter<v1::Beat>* writer) override;
@@ -41,7 +46,7 @@ class OldHalf final : public v1::Pair::Service {
   v1::Beat next_beat();
   void hear(const v1::Beat& beat);
   void follow_primary();
-  bool pause();  // for half a beat; false: it ends
+  bool pause(std::chrono::milliseconds length);  // false: it ends
 
   const OldHalfOptions options_;
   std::string identity_;
@@ -50,6 +55,7 @@ class OldHalf final : public v1::Pair::Service {
   std::condition_variable ending_;
   bool ends_ = false;
   v1::Beat beat_;
+  v1::Beat heard_;       // the primary's latest
   v1::PairHead copied_;  // of the copy that is coming in
   std::unique_ptr<grpc::Server> server_;
   grpc::ClientContext* following_ = nullptr;

@@ -12,6 +12,7 @@
 #include "e2e/api_client.h"
 #include "e2e/loopback_pair.h"
 #include "e2e/old_half.h"
+#include "resource/schema.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
 
@@ -423,19 +424,16 @@ TEST(PairOperations, AnUpgradeInTheDocumentedOrderLosesNoWrite) {
 // A primary of this version, and beside it the backup as another version would be it.
 class MixedVersions : public testing::Test {
  protected:
-  void pair_with(uint32_t schema_min, uint32_t schema_max) {
-    const std::string listen = fmt::format("127.0.0.1:{}", free_ports(1).front());
+  void pair_with(OldHalfOptions half, Arguments more = {"--set", "ha.mode=sync"}) {
+    half.listen = fmt::format("127.0.0.1:{}", free_ports(1).front());
+    half.data_dir = folder_.file("backup");
     join(primary_, {.role = "controller", .name = "backup", .data_dir = folder_.file("backup")});
     primary_.terminate();
     ASSERT_EQ(primary_.wait(20s), 0) << primary_.log();
-    primary_.start(
-        {"--set", "ha.role=primary", "--set", "ha.mode=sync", "--set", "ha.peer=" + listen});
-    half_ = std::make_unique<OldHalf>(OldHalfOptions{.data_dir = folder_.file("backup"),
-                                                     .primary = primary_.tcp_server(),
-                                                     .listen = listen,
-                                                     .version = "0.0.9",
-                                                     .schema_min = schema_min,
-                                                     .schema_max = schema_max});
+    more.insert(more.end(), {"--set", "ha.role=primary", "--set", "ha.peer=" + half.listen});
+    primary_.start(more);
+    half.primary = primary_.tcp_server();
+    half_ = std::make_unique<OldHalf>(std::move(half));
   }
 
   TempDir folder_;
@@ -444,22 +442,41 @@ class MixedVersions : public testing::Test {
 };
 
 TEST_F(MixedVersions, AHalfOfTheVersionBeforeIsSentEverything) {
-  pair_with(0, 1);
+  pair_with({.schema_min = 0, .schema_max = 1});
   ASSERT_TRUE(eventually([&] { return applies(primary_, service_yaml("web")); }, 20s))
       << primary_.log();
   EXPECT_EQ(half_->revision(), LoopbackPair::status_of(primary_).self().head().revision());
+  EXPECT_EQ(half_->heard().schema_min(), resource::kSchemaMin);
+  EXPECT_EQ(half_->heard().schema_max(), resource::kSchemaMax);
   const ProgramOutcome status = primary_.cli({"ha", "status"});
   EXPECT_EQ(status.exit_code, 0) << status.output << status.error;
   EXPECT_THAT(status.output, AllOf(HasSubstr("0.0.9"), HasSubstr(", in sync")));
 }
 
 TEST_F(MixedVersions, AHalfThatIsFurtherApartIsSentNothingAndNamed) {
-  pair_with(9, 9);
+  pair_with({.schema_min = 9, .schema_max = 9});
   const auto status = [&] { return primary_.cli({"ha", "status"}).output; };
   EXPECT_TRUE(eventually([&] { return status().contains("HF4112"); }, 20s)) << primary_.log();
   EXPECT_THAT(status(), AllOf(HasSubstr("0.0.9"), HasSubstr("NOT in sync")));
   EXPECT_FALSE(applies(primary_, service_yaml("web")));
   EXPECT_EQ(half_->revision(), 1);
+}
+
+// Nothing waits for the other half's disk then; the next beat comes in a minute, if at all.
+TEST_F(MixedVersions, InBestEffortModeAWriteIsSentAtOnce) {
+  Arguments more;
+  for (const char* set :
+       {"mode=best-effort", "beat=1m", "lease=6m", "drop=7m", "take=10m", "vote_patience=11m"}) {
+    more.insert(more.end(), {"--set", std::string("ha.") + set});
+  }
+  pair_with({.mode = v1::PAIR_MODE_BEST_EFFORT, .beat = 10min}, more);
+  const auto head = [&] { return LoopbackPair::status_of(primary_).self().head().revision(); };
+  ASSERT_TRUE(eventually([&] { return applies(primary_, service_yaml("first")); }, 20s))
+      << primary_.log();
+  ASSERT_TRUE(eventually([&] { return half_->revision() > 1; }, 20s)) << primary_.log();
+  ASSERT_TRUE(applies(primary_, service_yaml("second"))) << primary_.log();
+  const int64_t written = head();
+  EXPECT_TRUE(eventually([&] { return half_->revision() >= written; }, 20s)) << primary_.log();
 }
 
 // The halves send each other more at once than most clients do, and yet no more than any may.

@@ -7,6 +7,10 @@
 
 namespace holdfast::test {
 
+// This process can do no more than file modes let their owner, also if it is root. There is no way
+// back: for a child, as of EXPECT_EXIT.
+void obey_file_modes();
+
 class TempDir {
  public:
   TempDir();
