@@ -218,8 +218,11 @@ HF_PART __u32 hf_zone_beyond(const struct hf_plan* plan) {
 }
 
 HF_INLINE enum hf_verdict hf_go_beyond(const struct hf_plan* plan, struct hf_choice* choice) {
-  const __u32 least = hf_zone_beyond(plan) & (HF_ZONES_PER_SERVICE - 1);
+  __u32 least = hf_zone_beyond(plan);
 
+  // The verifier must see the bound, which the compiler knows and would leave out.
+  __asm__ volatile("" : "+r"(least));
+  least &= HF_ZONES_PER_SERVICE - 1;
   if (least && hf_try_zone(plan, &plan->zones[least], HF_BEYOND_LIMIT, choice) == HF_CHOSEN) {
     hf_count(HF_EVENT_SPILL);
     return HF_CHOSEN;
