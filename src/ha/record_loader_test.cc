@@ -9,6 +9,7 @@
 
 #include "base/private_file.h"
 #include "base/reason.h"
+#include "support/file_modes.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::ha {

@@ -7,10 +7,6 @@
 
 namespace holdfast::test {
 
-// This process can do no more than file modes let their owner, also if it is root. There is no way
-// back: for a child, as of EXPECT_EXIT.
-void obey_file_modes();
-
 class TempDir {
  public:
   TempDir();
