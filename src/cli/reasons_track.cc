@@ -18,7 +18,7 @@ constexpr ReasonInfo kReasons[] = {
      "Programs are attached to a folder of cgroup2, and the one that was named is none.",
      "name a folder below a mounted cgroup2"},
     {"HF8104", "the kernel cannot do it",
-     "It is older than 5.14, or was built without BPF or its type information (BTF).",
+     "It is older than 6.1, or was built without BPF or its type information (BTF).",
      "use a newer kernel, or go on without: proxies count what goes through them"},
     {"HF8105", "pins of another layout",
      "What is pinned was made by a version whose counters look different.",

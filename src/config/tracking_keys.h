@@ -74,8 +74,9 @@ inline constexpr auto kTrackingKeys = std::to_array<Key>({
     {.path = "agent.tracking.udp_idle",
      .type = Type::Time,
      .fallback = "1m",
-     .doc = "A UDP flow without a datagram for so long is over, at the next audit; 0: only when "
-            "its socket is closed.",
+     .doc =
+         "A UDP flow of a socket that is not connected is over after so long without a datagram, "
+         "at the next audit; 0: only when its socket is closed.",
      .assign = kIntoTracking<&TrackingConfig::udp_idle>,
      .range = {0, 1 * kDay},
      .needs_restart = false,
