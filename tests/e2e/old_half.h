@@ -1,5 +1,6 @@
 // The backup of a pair as another version would be it, in this process: it says which version it is
-// and which data it reads, takes what it is sent, and remembers only where that ends.
+// and which data it reads, takes what it is sent, and remembers only where that ends. It leads when
+// it is handed over to, and hands back.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -31,6 +32,13 @@ class OldHalf final : public v1::Pair::Service {
 
   // Of what it was sent.
   int64_t revision();
+  // Waits until it leads.
+  bool leads();
+  // As the active half: one change that removes a key it was sent, shipped to the primary. False:
+  // the primary does not have it on its disk afterwards. Requires: it leads.
+  bool remove(const std::string& key);
+  // To the primary. Requires: it leads, and the primary has everything.
+  void hand_over();
 
   grpc::Status Beats(grpc::ServerContext* context, const v1::BeatsRequest* request,
                      grpc::ServerWriter<v1::Beat>* writer) override;
@@ -41,6 +49,8 @@ class OldHalf final : public v1::Pair::Service {
   v1::Beat next_beat();
   void hear(const v1::Beat& beat);
   void follow_primary();
+  // The primary's answer; an empty one if there is none.
+  v1::ReplicateResponse replicate(const v1::ReplicateRequest& request);
   bool pause();  // for half a beat; false: it ends
 
   const OldHalfOptions options_;
@@ -51,6 +61,7 @@ class OldHalf final : public v1::Pair::Service {
   bool ends_ = false;
   v1::Beat beat_;
   v1::PairHead copied_;  // of the copy that is coming in
+  std::unique_ptr<v1::Pair::Stub> primary_;
   std::unique_ptr<grpc::Server> server_;
   grpc::ClientContext* following_ = nullptr;
   std::thread follower_;
