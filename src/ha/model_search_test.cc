@@ -50,7 +50,7 @@ std::string name_of(const testing::TestParamInfo<Run>& info) {
   return info.param.name;
 }
 
-// Together more than a million. Two of them, and one of the sync runs, are complete.
+// Together more than a million. Three of them, and one of the sync runs, are complete.
 INSTANTIATE_TEST_SUITE_P(
     Pair, EveryOrder,
     testing::Values(
@@ -60,6 +60,10 @@ INSTANTIATE_TEST_SUITE_P(
         Run{.name = "WitnessTwoMessages",
             .options = {.max_epoch = 7, .writes = 1, .crashes = 0, .in_flight = 2},
             .states = 1'000'000},
+        // Small enough to be complete with a crash and with messages that overtake each other.
+        Run{.name = "WitnessTwoMessagesAndACrash",
+            .options = {.max_epoch = 5, .writes = 1, .crashes = 1, .in_flight = 2},
+            .states = 3'000'000},
         Run{.name = "WitnessManyMessages",
             .options = {.max_epoch = 10, .writes = 3, .crashes = 2, .in_flight = 4},
             .states = 250'000},

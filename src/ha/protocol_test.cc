@@ -1,8 +1,11 @@
 // What the halves do without a witness, and in all modes alike. With one: protocol_record_test.cc.
 #include "ha/protocol.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "base/reason.h"
 #include "ha/protocol_fixture.h"
@@ -28,9 +31,8 @@ struct StartOrder {
 
 class FromEveryStartOrder : public testing::TestWithParam<StartOrder> {};
 
-TEST_P(FromEveryStartOrder, OneHalfIsActiveAndTheOtherPassive) {
-  PairRig rig(GetParam().mode);
-  for (const char event : GetParam().events) {
+void follow(PairRig& rig, const std::string& events) {
+  for (const char event : events) {
     if (event == 'p') rig.start(kP);
     if (event == 'b') rig.start(kB);
     if (event == '=') rig.settle();
@@ -38,6 +40,11 @@ TEST_P(FromEveryStartOrder, OneHalfIsActiveAndTheOtherPassive) {
     rig.dead_peer = !rig.is_up(other(asked));
     if (event == 'P' || event == 'B') rig.vote(asked);
   }
+}
+
+TEST_P(FromEveryStartOrder, OneHalfIsActiveAndTheOtherPassive) {
+  PairRig rig(GetParam().mode);
+  follow(rig, GetParam().events);
   EXPECT_EQ(rig.at(GetParam().active).state(), State::Active);
   EXPECT_EQ(rig.at(other(GetParam().active)).state(), State::Passive);
   EXPECT_EQ(rig.at(GetParam().active).acknowledged(), store::kFirstRevision);
@@ -57,6 +64,78 @@ INSTANTIATE_TEST_SUITE_P(Sync, FromEveryStartOrder,
                                          StartOrder{Mode::Sync, "bp=", kP},
                                          StartOrder{Mode::Sync, "pPb=", kP},
                                          StartOrder{Mode::Sync, "bBp=", kP}));
+// Both have data, and one of them was active when both stopped. With a witness that one is active
+// again, without one the primary; in all modes whoever is there alone and is asked, and stays so.
+struct ColdStart {
+  Mode mode;
+  Member before;  // who was active when both stopped
+  std::string events;
+  Member active;
+};
+
+class FromEveryColdStart : public testing::TestWithParam<ColdStart> {};
+
+TEST_P(FromEveryColdStart, OneHalfIsActiveAndStaysSo) {
+  const auto& [mode, before, events, active] = GetParam();
+  PairRig rig(mode);
+  rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
+  if (before == kB) {
+    rig.crash(kP);
+    rig.vote(kB);
+    ASSERT_EQ(rig.at(kB).state(), State::Active);
+    rig.start(kP);
+    rig.settle();
+    rig.write(kB);
+    ASSERT_TRUE(rig.ship(kB).ok());
+    rig.settle();
+  }
+  const store::Revision acknowledged = rig.at(before).acknowledged();
+  for (const Member member : {kP, kB}) rig.crash(member);
+
+  follow(rig, events);
+
+  EXPECT_EQ(rig.at(active).state(), State::Active);
+  EXPECT_EQ(rig.at(other(active)).state(), State::Passive);
+  EXPECT_EQ(rig.at(active).acknowledged(), acknowledged);
+  const Epoch epoch = rig.at(active).epoch();
+  // Whoever asks whichever half: it stays as it is.
+  rig.dead_peer = false;
+  for (const Member member : {kP, kB, kP}) {
+    rig.vote(member);
+    rig.settle();
+  }
+  EXPECT_EQ(rig.at(active).epoch(), epoch);
+  EXPECT_EQ(rig.at(other(active)).state(), State::Passive);
+}
+
+std::vector<ColdStart> every_cold_start() {
+  std::vector<ColdStart> all;
+  for (const Member before : {kP, kB}) {
+    for (const char* events : {"pb=", "bp=", "p=b=", "b=p=", "pb=P=B=", "bp=B=P="}) {
+      all.push_back({Mode::Witness, before, events, before});
+      all.push_back({Mode::Sync, before, events, kP});
+      all.push_back({Mode::BestEffort, before, events, kP});
+    }
+    for (const Mode mode : {Mode::Witness, Mode::Sync, Mode::BestEffort}) {
+      all.push_back({mode, before, "pP=b=", kP});
+      all.push_back({mode, before, "bB=p=", kB});
+      all.push_back({mode, before, "bB=p=P=B=", kB});
+    }
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, FromEveryColdStart, testing::ValuesIn(every_cold_start()),
+                         [](const testing::TestParamInfo<ColdStart>& info) {
+                           std::string name =
+                               fmt::format("{}_{}_{}", to_string(info.param.mode),
+                                           to_string(info.param.before), info.param.events);
+                           std::ranges::replace(name, '=', '_');
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
 // A backup that was never in sync does not become active, whoever asks it.
 INSTANTIATE_TEST_SUITE_P(Witness, FromEveryStartOrder,
                          testing::Values(StartOrder{Mode::Witness, "pb=", kP},

@@ -4,8 +4,11 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "ha/wire.h"
 #include "identity/certificate.h"
 #include "rpc/channel.h"
+#include "store/lineage.h"
+#include "support/eventually.h"
 
 namespace holdfast::test {
 namespace {
@@ -41,6 +44,12 @@ OldHalf::OldHalf(OldHalfOptions options)
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options_.listen, grpc::SslServerCredentials(tls));
   builder.RegisterService(this);
+  primary_ = v1::Pair::NewStub(rpc::make_channel(
+      options_.primary,
+      {.tls = rpc::TlsOptions{.ca_pem = ca_,
+                              .certificate_pem = identity_,
+                              .private_key_pem = identity_,
+                              .server_name = std::string(identity::kControllerServerName)}}));
   server_ = builder.BuildAndStart();
   HF_CHECK(server_ != nullptr, "the old half listens");
   follower_ = std::thread([this] { follow_primary(); });
@@ -83,7 +92,57 @@ void OldHalf::hear(const v1::Beat& beat) {
   heard_ = beat;
   beat_.set_heard(beat.number());
   beat_.set_heard_process(beat.process());
-  if (beat.state() == v1::PAIR_STATE_ACTIVE) beat_.set_state(v1::PAIR_STATE_PASSIVE);
+  if (beat.promised() >= beat_.hands_over()) beat_.set_hands_over(0);
+  if (beat.hands_over() > beat_.promised()) {
+    beat_.set_state(v1::PAIR_STATE_ACTIVE);
+    beat_.set_promised(beat.hands_over());
+  } else if (beat.state() == v1::PAIR_STATE_ACTIVE && beat.promised() >= beat_.promised()) {
+    beat_.set_state(v1::PAIR_STATE_PASSIVE);
+  }
+}
+
+bool OldHalf::leads() {
+  const auto is_active = [this] {
+    const std::lock_guard lock(mutex_);
+    return beat_.state() == v1::PAIR_STATE_ACTIVE;
+  };
+  return eventually(is_active, 20s);
+}
+
+v1::ReplicateResponse OldHalf::replicate(const v1::ReplicateRequest& request) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 10s);
+  v1::ReplicateResponse response;
+  const grpc::Status status = primary_->Replicate(&context, request, &response);
+  return status.ok() ? response : v1::ReplicateResponse();
+}
+
+bool OldHalf::remove(const std::string& key) {
+  v1::ReplicateRequest request;
+  {
+    const std::lock_guard lock(mutex_);
+    request.set_epoch(beat_.promised());
+    request.set_store_id(beat_.store_id());
+    *request.mutable_after() = beat_.head();
+  }
+  v1::PairEntry& entry = *request.add_entries();
+  entry.mutable_head()->set_epoch(request.epoch());
+  entry.mutable_head()->set_revision(request.after().revision() + 1);
+  v1::PairChange& change = *entry.add_changes();
+  change.set_removed(true);
+  change.set_key(key);
+  entry.mutable_head()->set_chain(
+      store::chain_after(request.after().chain(), request.epoch(), ha::from_proto(entry).changes));
+  const v1::ReplicateResponse taken = replicate(request);
+  const std::lock_guard lock(mutex_);
+  *beat_.mutable_head() = entry.head();
+  return ha::from_proto(taken.head()) == ha::from_proto(entry.head());
+}
+
+void OldHalf::hand_over() {
+  const std::lock_guard lock(mutex_);
+  beat_.set_state(v1::PAIR_STATE_PASSIVE);
+  beat_.set_hands_over(beat_.promised() + 1);  // its own are even, the primary's odd
 }
 
 grpc::Status OldHalf::Beats(grpc::ServerContext* context, const v1::BeatsRequest* request,
@@ -114,18 +173,11 @@ grpc::Status OldHalf::Replicate(grpc::ServerContext* /*context*/,
 }
 
 void OldHalf::follow_primary() {
-  const auto channel = rpc::make_channel(
-      options_.primary,
-      {.tls = rpc::TlsOptions{.ca_pem = ca_,
-                              .certificate_pem = identity_,
-                              .private_key_pem = identity_,
-                              .server_name = std::string(identity::kControllerServerName)}});
-  const auto stub = v1::Pair::NewStub(channel);
   do {
     grpc::ClientContext context;
     v1::BeatsRequest request;
     *request.mutable_first() = next_beat();
-    const auto stream = stub->Beats(&context, request);
+    const auto stream = primary_->Beats(&context, request);
     {
       const std::lock_guard lock(mutex_);
       following_ = &context;

@@ -1,6 +1,6 @@
 // The backup of a pair as another version would be it, in this process: it says which version it is
 // and which data it reads, takes what it is sent, and remembers only where that ends, and the
-// latest beat of the primary.
+// latest beat of the primary. It leads when it is handed over to, and hands back.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -36,6 +36,13 @@ class OldHalf final : public v1::Pair::Service {
   // Of what it was sent.
   int64_t revision();
   v1::Beat heard();
+  // Waits until it leads.
+  bool leads();
+  // As the active half: one change that removes a key it was sent, shipped to the primary. False:
+  // the primary does not have it on its disk afterwards. Requires: it leads.
+  bool remove(const std::string& key);
+  // To the primary. Requires: it leads, and the primary has everything.
+  void hand_over();
 
   grpc::Status Beats(grpc::ServerContext* context, const v1::BeatsRequest* request,
                      grpc::ServerWriter<v1::Beat>* writer) override;
@@ -46,6 +53,8 @@ class OldHalf final : public v1::Pair::Service {
   v1::Beat next_beat();
   void hear(const v1::Beat& beat);
   void follow_primary();
+  // The primary's answer; an empty one if there is none.
+  v1::ReplicateResponse replicate(const v1::ReplicateRequest& request);
   bool pause(std::chrono::milliseconds length);  // false: it ends
 
   const OldHalfOptions options_;
@@ -57,6 +66,7 @@ class OldHalf final : public v1::Pair::Service {
   v1::Beat beat_;
   v1::Beat heard_;       // the primary's latest
   v1::PairHead copied_;  // of the copy that is coming in
+  std::unique_ptr<v1::Pair::Stub> primary_;
   std::unique_ptr<grpc::Server> server_;
   grpc::ClientContext* following_ = nullptr;
   std::thread follower_;

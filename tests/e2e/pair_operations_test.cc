@@ -453,6 +453,34 @@ TEST_F(MixedVersions, AHalfOfTheVersionBeforeIsSentEverything) {
   EXPECT_THAT(status.output, AllOf(HasSubstr("0.0.9"), HasSubstr(", in sync")));
 }
 
+// The older half leads for a while, as during an upgrade, and what it writes is kept when it hands
+// back.
+TEST_F(MixedVersions, AHalfOfTheVersionBeforeLeadsAndHandsBack) {
+  pair_with(0, 1);
+  ASSERT_TRUE(eventually([&] { return applies(primary_, service_yaml("web")); }, 20s))
+      << primary_.log();
+  const auto switches = [&] { return primary_.cli({"ha", "switchover"}).exit_code == 0; };
+  ASSERT_TRUE(eventually(switches, 20s)) << primary_.log();
+  ASSERT_TRUE(half_->leads()) << primary_.log();
+  EXPECT_TRUE(LoopbackPair::becomes(primary_, v1::PAIR_STATE_PASSIVE)) << primary_.log();
+  const std::string passive = primary_.cli({"ha", "status"}).output;
+  EXPECT_THAT(passive, AllOf(HasSubstr("0.0.9"), Not(HasSubstr("HF4112"))));
+
+  EXPECT_TRUE(half_->remove("/service/web")) << primary_.log();
+  half_->hand_over();
+
+  EXPECT_TRUE(LoopbackPair::becomes(primary_, v1::PAIR_STATE_ACTIVE)) << primary_.log();
+  EXPECT_TRUE(eventually([&] { return applies(primary_, service_yaml("after")); }, 20s))
+      << primary_.log();
+  EXPECT_FALSE(shows(primary_, "service", "web"));
+  EXPECT_TRUE(shows(primary_, "service", "after"));
+  EXPECT_TRUE(eventually(
+      [&] {
+        return half_->revision() == LoopbackPair::status_of(primary_).self().head().revision();
+      },
+      20s));
+}
+
 TEST_F(MixedVersions, AHalfThatIsFurtherApartIsSentNothingAndNamed) {
   pair_with({.schema_min = 9, .schema_max = 9});
   const auto status = [&] { return primary_.cli({"ha", "status"}).output; };

@@ -126,6 +126,20 @@ TEST_F(Pair, InSyncModeNothingIsAcknowledgedByOneAlone) {
   survive(world, isolate_active(), Meanwhile::Nothing);
 }
 
+TEST_F(Pair, InSyncModeNothingIsAcknowledgedBesideASilentOrEmptyHalf) {
+  PairWorld world({.mode = "sync"});
+  survive(world, freeze_active(), Meanwhile::Nothing);
+  survive(world, lose_from_active(), Meanwhile::Nothing);
+  survive(world, passive_loses_its_store(), Meanwhile::Nothing);
+}
+
+// What still fits is acknowledged, and what does not is not.
+TEST_F(Pair, InSyncModeAFullDiskLosesNothing) {
+  PairWorld world({.mode = "sync", .small_disks = true});
+  survive(world, fill_passive());
+  survive(world, fill_active());
+}
+
 TEST_F(Pair, InSyncModeAnOperatorMayForceTheHalfThatIsLeft) {
   PairWorld world({.mode = "sync"});
   PairFault forced = kill_active();
