@@ -456,7 +456,7 @@ TEST_F(MixedVersions, AHalfOfTheVersionBeforeIsSentEverything) {
 // The older half leads for a while, as during an upgrade, and what it writes is kept when it hands
 // back.
 TEST_F(MixedVersions, AHalfOfTheVersionBeforeLeadsAndHandsBack) {
-  pair_with(0, 1);
+  pair_with({.schema_min = 0, .schema_max = 1});
   ASSERT_TRUE(eventually([&] { return applies(primary_, service_yaml("web")); }, 20s))
       << primary_.log();
   const auto switches = [&] { return primary_.cli({"ha", "switchover"}).exit_code == 0; };
