@@ -173,16 +173,6 @@ PairFault active_loses_its_disk() {
               }};
 }
 
-PairFault passive_loses_its_store() {
-  return {.name = "empty-passive",
-          .strike =
-              [](PairWorld& world, PairMember& active) {
-                world.other(active).kill();
-                world.other(active).lose_store();
-              },
-          .meanwhile = Meanwhile::ServedBySame};
-}
-
 std::vector<PairFault> of_all_kinds() {
   return {kill_active(),    freeze_active(),  pause_active_briefly(), isolate_active(),
           cut_pair(),       lose_to_active(), lose_from_active(),     kill_passive(),

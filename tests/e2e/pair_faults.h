@@ -46,7 +46,6 @@ PairFault kill_witness();
 PairFault fill_active();   // needs small disks
 PairFault fill_passive();  // the same
 PairFault active_loses_its_disk();
-PairFault passive_loses_its_store();
 
 // With their outcome in a pair with a witness. Those on disks are not among them.
 std::vector<PairFault> of_all_kinds();

@@ -82,12 +82,6 @@ void PairMember::lose_data() const {
   }
 }
 
-void PairMember::lose_store() const {
-  for (const fs::directory_entry& entry : fs::directory_iterator(data_dir())) {
-    if (entry.path().filename() != "identity") fs::remove_all(entry.path());
-  }
-}
-
 std::string PairMember::log() const {
   std::ifstream file(folder_.file("log"));
   return {std::istreambuf_iterator<char>(file), {}};

@@ -38,8 +38,6 @@ class PairMember {
   void free_disk() const;
   // Nothing is left on its disk. Requires: not running.
   void lose_data() const;
-  // Nothing but its certificate, as if it had joined again on a new disk. Requires: not running.
-  void lose_store() const;
 
   const std::string& name() const { return name_; }
   std::string address() const;  // of its listener with TLS

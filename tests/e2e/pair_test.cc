@@ -126,11 +126,10 @@ TEST_F(Pair, InSyncModeNothingIsAcknowledgedByOneAlone) {
   survive(world, isolate_active(), Meanwhile::Nothing);
 }
 
-TEST_F(Pair, InSyncModeNothingIsAcknowledgedBesideASilentOrEmptyHalf) {
+TEST_F(Pair, InSyncModeNothingIsAcknowledgedBesideASilentHalf) {
   PairWorld world({.mode = "sync"});
   survive(world, freeze_active(), Meanwhile::Nothing);
   survive(world, lose_from_active(), Meanwhile::Nothing);
-  survive(world, passive_loses_its_store(), Meanwhile::Nothing);
 }
 
 // What still fits is acknowledged, and what does not is not.
