@@ -11,12 +11,12 @@
 
 namespace holdfast::node {
 
-Result<KeptEpoch> load_epoch(const std::string& path, std::string cluster) {
-  KeptEpoch kept{.cluster = std::move(cluster)};
+Result<rpc::KeptEpoch> load_epoch(const std::string& path, std::string cluster) {
+  rpc::KeptEpoch kept{.cluster = std::move(cluster)};
   const Result<std::string> text = read_small_file(path);
   if (absl::IsNotFound(text.status())) return kept;
-  const Result<KeptEpoch> found =
-      text.ok() ? parse_kept_epoch(*text) : Result<KeptEpoch>(text.status());
+  const Result<rpc::KeptEpoch> found =
+      text.ok() ? rpc::parse_kept_epoch(*text) : Result<rpc::KeptEpoch>(text.status());
   if (!found.ok()) {
     return coded(absl::StatusCode::kDataLoss, "HF4303",
                  fmt::format("{} cannot be read: {}", quoted(path, 256),
@@ -26,7 +26,7 @@ Result<KeptEpoch> load_epoch(const std::string& path, std::string cluster) {
   return kept;
 }
 
-FenceService::FenceService(std::string path, KeptEpoch kept)
+FenceService::FenceService(std::string path, rpc::KeptEpoch kept)
     : path_(std::move(path)), cluster_(std::move(kept.cluster)), guard_(kept.epoch) {}
 
 rpc::Fence FenceService::hooks() {
@@ -36,13 +36,13 @@ rpc::Fence FenceService::hooks() {
 
 Status FenceService::admit(uint64_t epoch) {
   switch (guard_.judge(epoch)) {
-    case EpochGuard::Verdict::Known:
+    case rpc::EpochGuard::Verdict::Known:
       last_ = absl::OkStatus();
       break;
-    case EpochGuard::Verdict::Rises:
+    case rpc::EpochGuard::Verdict::Rises:
       last_ = keep(epoch);
       break;
-    case EpochGuard::Verdict::Over: {
+    case rpc::EpochGuard::Verdict::Over: {
       const bool first = last_.ok();
       last_ = guard_.refuse(epoch);
       if (first) log::warn("a controller is not obeyed", {{"why", std::string(last_.message())}});
@@ -55,8 +55,9 @@ Status FenceService::admit(uint64_t epoch) {
 // On the loop, as new certificates are: it is a few bytes, and happens when controllers change.
 Status FenceService::keep(uint64_t epoch) {
   const Status kept =
-      path_.empty() ? absl::OkStatus()
-                    : write_lasting_file(path_, to_text({.cluster = cluster_, .epoch = epoch}));
+      path_.empty()
+          ? absl::OkStatus()
+          : write_lasting_file(path_, rpc::to_text({.cluster = cluster_, .epoch = epoch}));
   if (!kept.ok()) {
     return coded(absl::StatusCode::kUnavailable, "HF4304",
                  fmt::format("epoch {} cannot be kept: {}", epoch, std::string(kept.message())));

@@ -7,20 +7,20 @@
 #include <string>
 
 #include "base/result.h"
-#include "node/epoch_guard.h"
 #include "rpc/epoch.h"
+#include "rpc/epoch_guard.h"
 
 namespace holdfast::node {
 
 // What is kept there of this cluster; zero if there is no such file, or it is of another cluster.
 // kDataLoss HF4303 naming the file if it cannot be read.
-Result<KeptEpoch> load_epoch(const std::string& path, std::string cluster);
+Result<rpc::KeptEpoch> load_epoch(const std::string& path, std::string cluster);
 
 // Belongs to one executor.
 class FenceService {
  public:
   // `kept` is what was loaded from there. An empty path: nothing is kept.
-  FenceService(std::string path, KeptEpoch kept);
+  FenceService(std::string path, rpc::KeptEpoch kept);
   FenceService(const FenceService&) = delete;
   FenceService& operator=(const FenceService&) = delete;
 
@@ -40,7 +40,7 @@ class FenceService {
 
   std::string path_;
   std::string cluster_;
-  EpochGuard guard_;
+  rpc::EpochGuard guard_;
   Status last_;
 };
 

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class FenceTest : public testing::Test {
  protected:
   FenceService open(const std::string& cluster = "one") {
-    const Result<KeptEpoch> kept = load_epoch(path_, cluster);
+    const Result<rpc::KeptEpoch> kept = load_epoch(path_, cluster);
     EXPECT_TRUE(kept.ok()) << kept.status();
     return FenceService(path_, *kept);
   }
@@ -90,7 +90,7 @@ TEST_F(FenceTest, TheEpochsOfAnotherClusterSayNothing) {
 TEST_F(FenceTest, AFileThatCannotBeReadIsNoReasonToForgetWhatWasSeen) {
   ASSERT_TRUE(write_private_file(path_, "gone").ok());
 
-  const Result<KeptEpoch> opened = load_epoch(path_, "one");
+  const Result<rpc::KeptEpoch> opened = load_epoch(path_, "one");
 
   EXPECT_EQ(split_reason(opened.status()).code, "HF4303");
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr(path_));

@@ -36,7 +36,7 @@ struct NodeOptions {
   rpc::PickHealthyServiceOptions pick{};
   // Where the highest epoch of the controllers is kept, and what was found there.
   std::string epoch_file{};
-  KeptEpoch epoch{};
+  rpc::KeptEpoch epoch{};
   std::string version{};
   health::AnnouncerOptions announcer{};
   IdentityKeeperOptions keeper{};

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace holdfast::node {
+namespace holdfast::rpc {
 
 class EpochGuard {
  public:
@@ -46,4 +46,4 @@ std::string to_text(const KeptEpoch& kept);
 // kDataLoss HF4303: nobody knows what was seen.
 Result<KeptEpoch> parse_kept_epoch(std::string_view text);
 
-}  // namespace holdfast::node
+}  // namespace holdfast::rpc

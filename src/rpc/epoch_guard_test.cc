@@ -1,11 +1,11 @@
-#include "node/epoch_guard.h"
+#include "rpc/epoch_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/reason.h"
 
-namespace holdfast::node {
+namespace holdfast::rpc {
 namespace {
 
 using testing::HasSubstr;
@@ -61,4 +61,4 @@ TEST(EpochGuard, WhatIsKeptIsReadBackAndNothingElseIs) {
 }
 
 }  // namespace
-}  // namespace holdfast::node
+}  // namespace holdfast::rpc

@@ -1,4 +1,4 @@
-#include "node/epoch_guard.h"
+#include "rpc/epoch_guard.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/reason.h"
 
-namespace holdfast::node {
+namespace holdfast::rpc {
 namespace {
 
 constexpr std::string_view kEpoch = "epoch ";
@@ -66,4 +66,4 @@ Result<KeptEpoch> parse_kept_epoch(std::string_view text) {
   return KeptEpoch{.cluster = std::string(*cluster), .epoch = *value};
 }
 
-}  // namespace holdfast::node
+}  // namespace holdfast::rpc
