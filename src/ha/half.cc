@@ -33,11 +33,12 @@ Half::Half(HalfOptions options, Protocol::Durable durable, Time now)
       started_(now),
       last_tick_(now),
       silent_since_(now),
+      lent_(now),
       next_ask_(now),
       next_probe_(now) {}
 
 HalfActions Half::start(Time now) {
-  started_ = last_tick_ = silent_since_ = now;
+  started_ = last_tick_ = silent_since_ = lent_ = now;
   const PeerFacts before = protocol_.facts();
   return carry(protocol_.start(), before, now);
 }
@@ -92,6 +93,7 @@ void Half::note_switch(const PeerFacts& before, Time now) {
     cause_ = frozen_since_ ? "switchover" : "";
   }
   if (before.state == State::Active || !is_active()) return;
+  needs_copy_ = false;  // what we have is what the other is to have
   const Duration took = active_sign_ ? now - *active_sign_ : Duration::zero();
   if (cause_.empty()) cause_ = last_active_epoch_ == 0 ? "start" : "the record names this half";
   last_switch_ = {.at = now,
@@ -229,7 +231,11 @@ HalfActions Half::on_later_epoch(Epoch known, Time now) {
   wake(now);
   if (known <= protocol_.promised() || !may_ask(now)) return {};
   const PeerFacts before = protocol_.facts();
-  return paced(protocol_.doubt(), before, now);
+  if (options_.pair.mode == Mode::Witness) return paced(protocol_.doubt(), before, now);
+  if (!outdated_since_) outdated_since_ = now;
+  if (now - *outdated_since_ < options_.timing.take) return {};
+  outdated_since_.reset();
+  return paced(protocol_.outgrow(known), before, now);
 }
 
 HalfActions Half::on_witness(uint64_t id, const WitnessAnswer& answer, Time now) {
@@ -306,6 +312,12 @@ HalfActions Half::on_appended(Epoch epoch, const Head& head, Time now) {
   return carry({}, before, now);
 }
 
+HalfActions Half::on_promised(Epoch epoch, Time now) {
+  const PeerFacts before = protocol_.facts();
+  protocol_.on_appended(epoch, protocol_.head());
+  return carry({}, before, now);
+}
+
 Result<HalfActions> Half::switch_over(Time now) {
   wake(now);
   const PeerFacts before = protocol_.facts();
@@ -345,6 +357,7 @@ Beat Half::next_beat(Time now, const store::ReplicaFacts& facts) {
     // An active half of an epoch that is over here gets no lease: others may have been told more.
     const bool over = peer_->facts.promised < protocol_.promised();
     beat.heard = protocol_.claiming() || over ? 0 : peer_->number;
+    if (beat.heard != 0 && !is_active()) lent_ = last_beat_;
   }
   const size_t skip = facts.tenures.size() - std::min(facts.tenures.size(), kMaxTenures);
   beat.tenures.assign(facts.tenures.begin() + static_cast<ptrdiff_t>(skip), facts.tenures.end());

@@ -7,7 +7,9 @@
 // To hear a beat and to say so ("heard") is a promise: this half does not take over for
 // Timing::take from then on, unless the peer's process is gone. The peer lives on that promise (its
 // lease). So a half that is taking over says that it has heard nothing, and so does one that has
-// promised a later epoch than the peer's: it has taken over before, and was restarted since.
+// promised a later epoch than the peer's: it has taken over before, and was restarted since. Who
+// learns by the record that it is the active one keeps that promise, too: it goes on without the
+// peer only when the time is over. What a former process of this half promised, nobody knows.
 #pragma once
 
 #include <array>
@@ -123,7 +125,9 @@ class Half {
   // sent to an active half whose beats stay away.
   Reception on_client(Time now);
   // A client knows of `known`, which is later than what is promised here. Its word alone proves
-  // nothing: the witness is asked at once, but not more often than beats are sent.
+  // nothing: the witness is asked at once, but not more often than beats are sent. Without a
+  // witness an active half whose peer has confirmed it for Timing::take since then begins a later
+  // one.
   HalfActions on_later_epoch(Epoch known, Time now);
   // At next_deadline(), or earlier. One that comes later than two beats does not trust what it has
   // not heard: silence starts anew, the lease is over until three beats were heard again.
@@ -143,6 +147,8 @@ class Half {
   // OK makes this half passive; the actions are to be carried out in any case.
   Status on_replicate(Epoch epoch, Time now, HalfActions& actions);
   HalfActions on_appended(Epoch epoch, const Head& head, Time now);
+  // It asked where we are, which is on disk as a promise: nothing was appended.
+  HalfActions on_promised(Epoch epoch, Time now);
   // The chain of what came does not go on from ours, whatever the epochs say (kDataLoss of append):
   // said in beats until something was appended. A copy that comes then has nothing in common with
   // what we have: all of it goes into quarantine.
@@ -253,6 +259,7 @@ class Half {
   std::deque<Sent> sent_{};  // own beats whose echo may still come, oldest first
   std::optional<Time> lease_from_{};
   int distrust_ = 0;  // beats to hear before a lease counts again
+  Time lent_;         // when the last beat was heard that was confirmed to a peer who may be active
   uint64_t late_ticks_ = 0;
   // The witness.
   uint64_t open_id_ = 0;  // the latest question; 0: answered
@@ -268,6 +275,7 @@ class Half {
   std::string cause_{};
   std::optional<Time> frozen_since_{};
   std::optional<Time> recovered_since_{};
+  std::optional<Time> outdated_since_{};  // somebody knows of a later epoch, and the peer does not
   std::optional<Switch> last_switch_{};
 };
 

@@ -104,6 +104,7 @@ TEST_F(ServingPrimary, APeerThatIsConfiguredOtherwiseIsLeftBehind) {
     peers_ = fit;
     peers_.number = 1000;
     lead();
+    for (int i = 0; i < 10; ++i) exchange();  // nobody reads by what was said before the start
     peers_.process = wrong;
     if (wrong == std::string("HF4106")) peers_.facts.member = me_;
     if (wrong == std::string("HF4113")) peers_.mode = Mode::Sync;

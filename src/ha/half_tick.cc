@@ -20,6 +20,7 @@ void add(HalfActions&& more, HalfActions& out) {
 HalfActions Half::on_tick(Time now) {
   wake(now);
   last_tick_ = now;
+  if (!is_active() || !has_lease(now)) outdated_since_.reset();
   HalfActions out;
   tick_drop(now, out);
   tick_witness(now, out);
@@ -44,6 +45,7 @@ Time Half::next_deadline() const {
     if (time > last_tick_) next = std::min(next, time);
   };
   consider(silent_since_ + options_.timing.drop);
+  consider(lent_ + options_.timing.take);
   consider(expiry());
   consider(next_ask_);
   if (open_id_ != 0) consider(open_since_ + options_.timing.witness_timeout);
@@ -54,7 +56,9 @@ void Half::tick_drop(Time now, HalfActions& out) {
   const bool silent = refused_ || peer_silence(now) >= options_.timing.drop;
   // One that is there and may not be sent anything is as good as gone: it never acknowledges.
   const bool gone = silent || is_stalled(now) || !peer_fits().ok();
-  if (!is_active() || !gone || !may_ask(now)) return;
+  // It may still answer readers by what we told it before we knew that we are the active one.
+  const bool lent = !refused_ && now < lent_ + options_.timing.take;
+  if (!is_active() || !gone || lent || !may_ask(now)) return;
   const PeerFacts before = protocol_.facts();
   add(paced(protocol_.on_peer_lost(), before, now), out);
 }

@@ -71,7 +71,7 @@ asio::awaitable<Status> IntakeService::append(const v1::ReplicateRequest& reques
   for (const v1::PairEntry& entry : request.entries()) entries.push_back(from_proto(entry));
   if (question) {
     CO_TRY_OK(co_await replica_.promise(request.epoch()));
-    handlers_.on_appended(request.epoch(), replica_.facts().head);
+    handlers_.on_promised(request.epoch());
     co_return absl::OkStatus();
   }
   const size_t count = entries.size();

@@ -21,6 +21,7 @@ namespace asio = boost::asio;
 struct IntakeHandlers {
   std::function<Status(Epoch)> may_take;  // Half::on_replicate
   std::function<void(Epoch, const Head&)> on_appended;
+  std::function<void(Epoch)> on_promised;  // it only asked
   // A copy of this history will replace all there is here.
   std::function<asio::awaitable<Status>(const store::ReplicaFacts&)> before_copy;
   // What came does not go on from what is here, although its epochs say so: only a copy helps.

@@ -64,6 +64,7 @@ class Intake : public testing::Test {
       mine_,
       {.may_take = [](Epoch) { return absl::OkStatus(); },
        .on_appended = [this](Epoch, const Head&) { unfit_ = false; },
+       .on_promised = [](Epoch) {},
        .before_copy =
            [this](const store::ReplicaFacts& of) {
              return keep_lost(mine_, of, {.folder = folder_.file("divergence"), .unfit = unfit_},
@@ -86,6 +87,9 @@ TEST_F(Intake, AnotherHistoryWithTheSameEpochsIsPutAsideAndReplacedByACopy) {
   ASSERT_TRUE(refused.ok()) << refused.status();
   EXPECT_TRUE(refused->needs_copy());
   EXPECT_TRUE(run(mine_.get("mine")).ok()) << "nothing is changed before it is kept";
+  v1::ReplicateRequest question;
+  question.set_epoch(1);
+  EXPECT_TRUE(take(question)->needs_copy()) << "the copy was lost, and it is asked again";
 
   const auto copied = take(copy_of(theirs_, 1));
   ASSERT_TRUE(copied.ok()) << copied.status();

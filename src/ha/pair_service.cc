@@ -92,6 +92,7 @@ IntakeHandlers PairService::intake_handlers() {
               [this](Epoch epoch, const Head& head) {
                 act(half_.on_appended(epoch, head, clock_.now()));
               },
+          .on_promised = [this](Epoch epoch) { act(half_.on_promised(epoch, clock_.now())); },
           .before_copy = [this](const store::ReplicaFacts& of) -> asio::awaitable<Status> {
             if (options_.quarantine_folder.empty()) co_return absl::OkStatus();
             co_return co_await keep_lost(replica_, of,

@@ -270,13 +270,22 @@ Actions Protocol::on_acked(const Head& head, const std::string& store_id) {
   return frozen_ ? try_hand_over() : grow_back();
 }
 
+Actions Protocol::outgrow(Epoch known) {
+  const bool followed = state_ == State::Active && acked_ > 0 && peer_promised_ <= epoch_;
+  const bool near = known > highest() && known - highest() <= 2 * forced_leap_;
+  if (with_witness() || !followed || !near || beginning_ || frozen_) return {};
+  return begin(next_epoch(known, me_), required_);
+}
+
 Status Protocol::on_replicate(Epoch epoch) {
-  const bool below = epoch < promised_ || (state_ == State::Active && epoch <= epoch_);
+  const bool below = epoch < promised_ || (state_ == State::Active && epoch <= epoch_) ||
+                     (beginning_ && epoch < beginning_->epoch);
   if (below || active_in(epoch) == me_) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF4103",
                  fmt::format("epoch {} is over: this half has promised {}", epoch, promised_));
   }
-  if (state_ != State::Passive) follow();
+  // What is on its way to become a tenure of ours is of a lower epoch.
+  if (state_ != State::Passive || beginning_) follow();
   return absl::OkStatus();
 }
 

@@ -93,6 +93,10 @@ class Protocol {
   Actions on_retry();
   // The witness was seen to have another record than is known here.
   Actions doubt();
+  // Somebody knows of `known`, and the peer does not, although it follows us: it was of a disk that
+  // was lost. Without a witness to remember it, a higher epoch than that is begun. Only if it is
+  // near what is promised: who says so need not be right.
+  Actions outgrow(Epoch known);
 
   Actions on_witness(uint64_t id, const WitnessAnswer& answer);
   Actions on_witness_silent(uint64_t id);

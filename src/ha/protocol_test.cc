@@ -1,4 +1,5 @@
-// What the halves do without a witness, and in all modes alike. With one: protocol_record_test.cc.
+// What the halves do without a witness, and in all modes alike. With one: protocol_record_test.cc;
+// epochs that meet: protocol_epoch_test.cc.
 #include "ha/protocol.h"
 
 #include <fmt/format.h>
@@ -313,115 +314,6 @@ TEST(Protocol, AnActiveHalfThatWroteDoesNotGiveWay) {
   rig.settle();
   EXPECT_EQ(rig.at(kP).state(), State::Active);
   EXPECT_EQ(rig.at(kB).state(), State::Passive);
-}
-
-// --- replication ---
-
-TEST(Protocol, AnOldEpochIsNotTaken) {
-  PairRig rig(Mode::Sync);
-  rig.steady();
-  rig.write(kP);
-  ASSERT_TRUE(rig.ship(kP).ok());
-  rig.crash(kP);
-  rig.vote(kB);
-  const Status status = rig.at(kB).on_replicate(1);
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(code_of(status), "HF4103");
-  EXPECT_EQ(rig.at(kB).state(), State::Active);
-}
-
-TEST(Protocol, AHalfTakesNothingOfItsOwnEpochs) {
-  PairRig rig(Mode::BestEffort);
-  rig.start(kB);
-  EXPECT_EQ(code_of(rig.at(kB).on_replicate(2)), "HF4103");
-  EXPECT_TRUE(rig.at(kB).on_replicate(3).ok());
-  EXPECT_EQ(rig.at(kB).state(), State::Passive);
-}
-
-TEST(Protocol, ADiskThatSawAHigherEpochKeepsToItAfterARestart) {
-  PairRig rig(Mode::BestEffort);
-  rig.disk(kB) = {.promised = 5, .head = {.epoch = 5, .revision = 2}, .store_id = "b"};
-  rig.start(kB);
-  EXPECT_EQ(code_of(rig.at(kB).on_replicate(3)), "HF4103");
-  rig.vote(kB);
-  EXPECT_EQ(rig.at(kB).epoch(), 6);
-}
-
-TEST(Protocol, AnActiveHalfThatHearsAHigherPromiseRaisesItsEpoch) {
-  PairRig rig(Mode::BestEffort);
-  rig.start(kP);
-  rig.vote(kP);
-  rig.disk(kB).promised = 4;
-  rig.start(kB);
-  rig.beat(kP);
-  rig.beat(kB);
-  EXPECT_EQ(rig.at(kP).state(), State::Active);
-  EXPECT_EQ(rig.at(kP).epoch(), 5);
-  EXPECT_TRUE(rig.ship(kP).ok());
-}
-
-TEST(Protocol, OfTwoActiveHalvesTheHigherEpochStays) {
-  PairRig rig(Mode::BestEffort);
-  rig.disk(kP).first_of_pair = rig.disk(kB).first_of_pair = true;
-  rig.start(kP);
-  rig.vote(kP);
-  rig.start(kB);
-  rig.vote(kB);
-  ASSERT_EQ(rig.at(kP).state(), State::Active);
-  ASSERT_EQ(rig.at(kB).state(), State::Active);
-  rig.beat(kP);
-  EXPECT_EQ(rig.at(kB).state(), State::Active);
-  rig.beat(kB);
-  EXPECT_EQ(rig.at(kP).state(), State::Passive);
-}
-
-TEST(Protocol, OfTwoActiveHalvesOneThatWroteNothingGivesWayToMoreHistory) {
-  PairRig rig(Mode::BestEffort);
-  rig.disk(kP).first_of_pair = rig.disk(kB).first_of_pair = true;
-  rig.start(kP);
-  rig.vote(kP);
-  rig.write(kP);
-  rig.start(kB);
-  rig.vote(kB);
-  ASSERT_GT(rig.at(kB).epoch(), rig.at(kP).epoch());
-  rig.settle();
-  EXPECT_EQ(rig.at(kP).state(), State::Active);
-  EXPECT_EQ(rig.at(kB).head().revision, 2);
-}
-
-TEST(Protocol, AnActiveHalfFollowsAHigherEpochThatSendsToIt) {
-  PairRig rig(Mode::Sync);
-  rig.steady();
-  rig.write(kP);
-  ASSERT_TRUE(rig.ship(kP).ok());
-  rig.vote(kB);  // the link was cut for a while
-  ASSERT_EQ(rig.at(kB).state(), State::Active);
-  EXPECT_TRUE(rig.ship(kB).ok());
-  EXPECT_EQ(rig.at(kP).state(), State::Passive);
-}
-
-TEST(Protocol, TwoSyncHalvesThatAreBothActiveAcknowledgeNothing) {
-  PairRig rig(Mode::Sync);
-  rig.steady();
-  rig.write(kP);
-  ASSERT_TRUE(rig.ship(kP).ok());
-  rig.vote(kB);
-  rig.write(kP);
-  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
-  EXPECT_FALSE(rig.at(kB).may_write());
-  EXPECT_EQ(code_of(rig.ship(kP)), "HF4103");
-}
-
-TEST(Protocol, WhatWasAcknowledgedStaysSoWhenThePeerComesWithAnotherDisk) {
-  PairRig rig(Mode::Sync);
-  rig.steady();
-  rig.write(kP);
-  ASSERT_TRUE(rig.ship(kP).ok());
-  ASSERT_EQ(rig.at(kP).acknowledged(), 2);
-  rig.at(kP).on_acked({.epoch = 0, .revision = 1}, "b2");
-  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
-  rig.write(kP);
-  EXPECT_EQ(rig.at(kP).acknowledged(), 2);
 }
 
 // --- handing over without a witness ---
