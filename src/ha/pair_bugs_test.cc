@@ -30,7 +30,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Bug::LeaseTooLong, Bug::EchoWhileClaiming, Bug::EchoToTheReplaced,
                     Bug::ClockStops, Bug::ReadsUnacknowledged, Bug::AckedAlone,
                     Bug::AckedBeforeDurable, Bug::CopyTakenLate, Bug::WitnessForgets,
-                    Bug::QuarantineForgotten, Bug::NeedlessCopies),
+                    Bug::QuarantineForgotten, Bug::NeedlessCopies, Bug::ChainUnchecked,
+                    Bug::AppliedTwice, Bug::FenceForgets),
     [](const testing::TestParamInfo<Bug>& info) { return std::string(to_string(info.param)); });
 
 }  // namespace

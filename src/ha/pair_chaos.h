@@ -31,6 +31,14 @@ struct Swarm {
   bool old_schemas = false;
   bool clocks = false;
   bool wild_clocks = false;
+  bool disk_errors = false;
+  bool witness_disk_errors = false;
+  bool damaged_rows = false;
+  bool flips = false;  // on the way from the disk to the other half
+  bool storms = false;
+  bool swizzles = false;
+  bool foreign_schemas = false;  // ranges that do not meet
+  bool agent_crashes = false;
   Duration pace{};  // between faults, on average
   static Swarm draw(Rng& rng);
   // Whether messages come in time unless something was cut or stopped.
@@ -43,6 +51,7 @@ class Chaos {
  public:
   Chaos(World& world, const Swarm& swarm) : world_(world), swarm_(swarm) { set_weather(); }
 
+  void lose_answer(size_t node, Duration length);
   // One fault, which ends by itself; when the next one is due.
   Duration strike();
   uint64_t faults() const { return faults_; }
@@ -67,6 +76,12 @@ class Chaos {
   void clog(size_t node, Duration length);
   void switch_over(size_t node, Duration length);
   void compact(size_t node, Duration length);
+  void fail_disk(size_t node, Duration length);
+  void fail_witness_disk(size_t node, Duration length);
+  void damage_row(size_t node, Duration length);
+  void swizzle(size_t node, Duration length);
+  void crash_agent(size_t node, Duration length);
+  void draw_schema(size_t node);
   void cut(size_t from, size_t to, Duration length);
   void leave_alone(size_t node, Duration length);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace holdfast::ha::sim {
 
@@ -89,7 +90,8 @@ void Checks::on_ack(Member member, const Write& write, const Record& record,
     const Disk& disk = *disks[static_cast<size_t>(one)];
     const bool in_sync =
         mode_ == Mode::Sync || (record.in_sync.has(one) && record.store_id(one) == disk.store_id);
-    if (!in_sync || has(disk, write)) continue;
+    const bool was_there = write.head.revision <= lost_[static_cast<size_t>(one)];
+    if (!in_sync || has(disk, write) || was_there) continue;
     fail(fmt::format("the {} acknowledged revision {} that is not on the disk of the {}",
                      to_string(member), write.head.revision, to_string(one)));
   }
@@ -126,6 +128,14 @@ void Checks::on_read(uint32_t key, store::Revision revision, uint64_t value,
   seen_.push_back(write);
 }
 
+void Checks::on_obeyed(size_t agent, Epoch epoch) {
+  Epoch& before = obeyed_[agent];
+  if (epoch < before) {
+    fail(fmt::format("agent {} obeyed epoch {} and then {}", agent, before, epoch));
+  }
+  before = std::max(before, epoch);
+}
+
 void Checks::on_copy(Member member, const Disk& mine, const Disk& copy) {
   // One that the network delivers twice is the same history again.
   if (copy.head == mine.head || mine.head.revision < copy.floor) return;
@@ -142,6 +152,11 @@ void Checks::at_the_end(const Disk& disk, const std::vector<uint64_t>& kept) {
     if (set_aside) continue;
     fail(fmt::format("revision {} of epoch {} was acknowledged and is lost", write.head.revision,
                      write.head.epoch));
+  }
+  std::set<uint64_t> values;
+  for (const Write& write : disk.log) {
+    if (values.insert(write.value).second) continue;
+    fail(fmt::format("revision {} is a write that was applied before", write.head.revision));
   }
   for (const Write& write : seen_) {
     const Write* found = disk.at(write.head.revision);

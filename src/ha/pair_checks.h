@@ -22,9 +22,12 @@ class Checks {
   void on_commit(Member member, const Disk& disk);
   // A half promised, on disk. Not after its disk was replaced.
   void on_promised(Member member, Epoch promised);
-  // It knows no epoch any more. Without a witness it may begin again with the first.
-  void forget_disk(Member member) {
-    promised_[static_cast<size_t>(member)] = active_epoch_[static_cast<size_t>(member)] = 0;
+  // It knows no epoch any more. Without a witness it may begin again with the first. What was on it
+  // up to `through` may still be acknowledged: it was on both.
+  void forget_disk(Member member, store::Revision through) {
+    const auto index = static_cast<size_t>(member);
+    promised_[index] = active_epoch_[index] = 0;
+    lost_[index] = through;
   }
   void on_record(const Record& record, const std::array<const Disk*, 2>& disks);
   // A half tells a client that this was written.
@@ -34,7 +37,10 @@ class Checks {
   void on_write_heard(const Write& write, store::Revision before);
   // A client read this; at_least: what had to be visible when it asked.
   void on_read(uint32_t key, store::Revision revision, uint64_t value, store::Revision at_least);
-  // `mine` is about to be replaced.
+  // An agent did what a half of `epoch` said.
+  void on_obeyed(size_t agent, Epoch epoch);
+  Epoch obeyed(size_t agent) const { return obeyed_.contains(agent) ? obeyed_.at(agent) : 0; }
+  // `mine` is about to be replaced, and could have gone on with entries.
   void on_copy(Member member, const Disk& mine, const Disk& copy);
   // When all is over: nothing that anyone saw has vanished from `disk`; or, in best-effort, it is
   // among `kept`.
@@ -59,11 +65,13 @@ class Checks {
   std::array<Epoch, 2> active_epoch_{};
   std::array<Epoch, 2> promised_{};
   std::array<Epoch, 2> written_{};  // the epoch of the last own write
+  std::array<store::Revision, 2> lost_{};
   Epoch recorded_ = 0;
   std::optional<Member> last_active_;
   std::vector<Write> acked_;  // in the order of their acknowledgement
   std::vector<Write> seen_;   // by readers
   std::array<store::Revision, 8> shown_{};
+  std::map<size_t, Epoch> obeyed_;
   uint64_t switches_ = 0;
   uint64_t reads_done_ = 0;
   std::vector<std::string> failures_;

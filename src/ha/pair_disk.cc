@@ -33,27 +33,31 @@ bool Disk::begin_tenure(Epoch epoch) {
   return true;
 }
 
-bool Disk::commit(uint32_t key, uint64_t value) {
-  if (!own) return false;
+std::optional<Head> Disk::commit(uint32_t key, uint64_t value, bool again) {
+  if (!own) return std::nullopt;
+  const auto before = std::ranges::find(log.rbegin(), log.rend(), value, &Write::value);
+  if (before != log.rend() && !again) return before->head;
   head.revision += 1;
   head.epoch = tenures.back().epoch;
   head.chain = mixed(mixed(head.chain, head.epoch), mixed(key, value));
   log.push_back({.head = head, .key = key, .value = value});
-  return true;
+  return head;
 }
 
-Disk::Appended Disk::append(Epoch promise, const std::vector<Write>& writes) {
+Disk::Appended Disk::append(Epoch promise, const std::vector<Write>& writes, bool checks_chain) {
   if (promise < promised) return Appended::Refused;
+  const bool fits =
+      !tenures.empty() && (writes.empty() || writes.front().head.revision == head.revision + 1);
+  if (!writes.empty() && !fits) return Appended::Elsewhere;
+  uint64_t chain = head.chain;
+  for (const Write& write : writes) {
+    chain = mixed(mixed(chain, write.head.epoch), mixed(write.key, write.value));
+    if (checks_chain && chain != write.head.chain) return Appended::Broken;
+  }
   promised = promise;
   const bool follows = tenures.empty() || promise != tenures.back().epoch || !own;
   if (follows) own = false;
-  if (writes.empty()) return Appended::Yes;
-  const bool fits = !tenures.empty() && writes.front().head.revision == head.revision + 1;
-  if (!fits) return Appended::Elsewhere;
   for (const Write& write : writes) {
-    const uint64_t chain =
-        mixed(mixed(head.chain, write.head.epoch), mixed(write.key, write.value));
-    if (chain != write.head.chain) return Appended::Broken;
     if (tenures.back().first > head.revision && tenures.back().epoch != write.head.epoch) {
       tenures.pop_back();
     }
@@ -74,12 +78,19 @@ bool Disk::replace(Epoch promise, const Disk& of) {
   floor = of.head.revision;  // a copy has items, no history
   tenures = of.tenures;
   log = of.log;
+  rotten.clear();
   return true;
 }
 
 const Write* Disk::at(store::Revision revision) const {
   if (revision <= kFirst || revision > head.revision) return nullptr;
   return &log[static_cast<size_t>(revision - kFirst - 1)];
+}
+
+Write Disk::entry(store::Revision revision) const {
+  Write write = *at(revision);
+  if (rotten.contains(revision)) write.value ^= 1;
+  return write;
 }
 
 const Write* Disk::latest(uint32_t key) const {

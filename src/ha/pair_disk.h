@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,16 +28,22 @@ struct Disk {
   std::vector<store::Tenure> tenures{};
   std::vector<Write> log{};  // every revision above the first, also those below the floor
   bool own = false;          // its commits are its own, not another writer's
+  // Whose rows of the history are damaged. The items that a copy is made of are others.
+  std::set<store::Revision> rotten{};
 
   bool begin_tenure(Epoch epoch);
-  // False: it follows another writer.
-  bool commit(uint32_t key, uint64_t value);
-  enum class Appended : uint8_t { Yes, Elsewhere, Broken, Refused };
-  Appended append(Epoch promise, const std::vector<Write>& writes);
+  // Where it is in the history; what was written before is not written again. Nothing: this disk
+  // follows another writer.
+  std::optional<Head> commit(uint32_t key, uint64_t value, bool again = false);
+  enum class Appended : uint8_t { Failed, Yes, Elsewhere, Broken, Refused };
+  // All of it, or nothing.
+  Appended append(Epoch promise, const std::vector<Write>& writes, bool checks_chain = true);
   // False: below what is promised.
   bool replace(Epoch promise, const Disk& of);
 
   const Write* at(store::Revision revision) const;
+  // As it is read from the history, to be sent.
+  Write entry(store::Revision revision) const;
   const Write* latest(uint32_t key) const;
   store::ReplicaFacts facts() const;
   History history() const { return {.head = head, .tenures = tenures}; }

@@ -14,6 +14,14 @@ namespace {
 
 constexpr size_t kMostEntries = 64;
 constexpr Duration kCallTimeout = 1s;
+constexpr Duration kPatience = 5s;  // of a request for what it waits for to be acknowledged
+
+Status not_taken() {
+  return absl::UnavailableError("the disk fails");
+}
+Status refused() {
+  return absl::FailedPreconditionError("its time is over");
+}
 
 }  // namespace
 
@@ -26,8 +34,8 @@ void World::carry(Node& node, const HalfActions& actions) {
   }
 }
 
-void World::submit(Node& node, std::function<void()> apply, std::function<void()> then) {
-  node.work.push_back({.apply = std::move(apply), .then = std::move(then)});
+void World::submit(Node& node, Node::DiskWork work) {
+  node.work.push_back(std::move(work));
   run_disk(node);
 }
 
@@ -46,7 +54,10 @@ void World::disk_done(size_t index) {
   Node::DiskWork work = std::move(node.work.front());
   node.work.pop_front();
   node.disk_busy = false;
-  work.apply();
+  const bool fails = work.writes && rng_.below(100) < node.disk_errors.percent;
+  if (!fails) work.apply();
+  if (work.writes) node.unsynced = {};
+  if (fails && !node.disk_errors.is_full) node.unsynced = work.apply;
   checks_.on_promised(node.me, node.disk.promised);
   run_disk(node);
   in_process(index, node.life, std::move(work.then));
@@ -55,7 +66,7 @@ void World::disk_done(size_t index) {
 void World::begin_tenure(Node& node, Epoch epoch) {
   const auto done = std::make_shared<bool>(false);
   const auto apply = [&node, epoch, done] { *done = node.disk.begin_tenure(epoch); };
-  submit(node, apply, [this, &node, epoch, done] {
+  const auto then = [this, &node, epoch, done] {
     const Time now = local(index_of(node));
     if (!*done) return carry(node, node.half->abandon(now));
     node.shipping.restart();
@@ -63,7 +74,8 @@ void World::begin_tenure(Node& node, Epoch epoch) {
     say(fmt::format("{} began epoch {}: {}, requires {}, revision {}", to_string(node.me), epoch,
                     to_string(node.half->protocol().state()),
                     node.half->protocol().required().bits(), node.disk.head.revision));
-  });
+  };
+  submit(node, {.apply = apply, .then = then});
 }
 
 void World::tick(Node& node) {
@@ -159,18 +171,22 @@ void World::serve(Node& node, const Request& request) {
   node.commits += 1;
   const auto written = std::make_shared<Head>();
   const auto apply = [this, &node, request, written] {
-    if (!node.disk.commit(request.key, request.value)) return;
-    *written = node.disk.head;
+    const std::optional<Head> at =
+        node.disk.commit(request.key, request.value, has(Bug::AppliedTwice));
+    if (!at) return;
+    *written = *at;
     checks_.on_commit(node.me, node.disk);
   };
-  submit(node, apply, [this, &node, request, written] {
+  const auto then = [this, &node, request, written] {
     node.commits -= 1;
     if (*written == Head()) return reply(node, request, {.kind = Reply::Kind::Unknown});
-    node.half->on_written(*written);
+    if (node.half->is_active()) node.half->on_written(node.disk.head);
     node.waiters.push_back({.request = request,
                             .until = written->revision,
-                            .reply = {.kind = Reply::Kind::Done, .revision = written->revision}});
-  });
+                            .reply = {.kind = Reply::Kind::Done, .revision = written->revision},
+                            .since = now_});
+  };
+  submit(node, {.apply = apply, .then = then});
 }
 
 // What was read is answered a moment later: whoever was asleep meanwhile must notice.
@@ -178,7 +194,8 @@ void World::serve_read(Node& node, const Request& request) {
   const size_t index = index_of(node);
   const Write* found = node.disk.latest(request.key);
   // No more than it needs, so that a read shows whether the lease alone is good enough.
-  Node::Waiter waiter{.request = request, .until = found != nullptr ? found->head.revision : 0};
+  Node::Waiter waiter{
+      .request = request, .until = found != nullptr ? found->head.revision : 0, .since = now_};
   if (has(Bug::ReadsUnacknowledged)) waiter.until = 0;
   waiter.reply.kind = Reply::Kind::Done;
   if (found != nullptr) waiter.reply.revision = found->head.revision;
@@ -194,7 +211,8 @@ void World::answer_waiters(Node& node) {
   const Time now = local(index_of(node));
   std::vector<Node::Waiter> rest;
   for (Node::Waiter& waiter : node.waiters) {
-    if (!active) {
+    const bool too_long = now_ - waiter.since >= kPatience;
+    if (!active || too_long) {
       reply(node, waiter.request, {.kind = Reply::Kind::Unknown});
     } else if (waiter.until > node.half->acknowledged() &&
                !(has(Bug::AckedAlone) && waiter.request.is_write)) {
@@ -218,7 +236,8 @@ void World::maybe_quiet(Node& node) {
 }
 
 void World::ship(Node& node) {
-  if (!node.half->is_active()) return;
+  // One call at a time, whatever became of the one before.
+  if (!node.half->is_active() || node.open_call != 0) return;
   const size_t index = index_of(node);
   const size_t other = 1 - index;
   Replicate message{.epoch = node.half->protocol().epoch(), .life = node.life};
@@ -227,8 +246,10 @@ void World::ship(Node& node) {
   if (shipment.kind == Shipment::Kind::Nothing) return;
   if (shipment.kind == Shipment::Kind::Entries) {
     for (store::Revision r = shipment.after.revision + 1; r <= node.disk.head.revision; ++r) {
-      if (message.writes.size() < kMostEntries) message.writes.push_back(*node.disk.at(r));
+      if (message.writes.size() < kMostEntries) message.writes.push_back(node.disk.entry(r));
     }
+    const bool flips = rng_.below(100) < weather_.flip_percent && !message.writes.empty();
+    if (flips) message.writes[rng_.below(message.writes.size())].value ^= 2;
   }
   if (shipment.kind == Shipment::Kind::Copy) {
     message.copy = std::make_shared<const Disk>(node.disk);
@@ -238,52 +259,64 @@ void World::ship(Node& node) {
   post(index, other, [this, other, message] {
     in_process(other, 0, [this, other, message] { on_replicate(nodes_[other], message); });
   });
-  at(world_time(index, local(index) + kCallTimeout),
-     [this, index, id = shipment.id, life = node.life] {
-       in_process(index, life, [this, index, id] { nodes_[index].shipping.on_failure(id); });
-     });
+  node.open_call = shipment.id;
+  at(world_time(index, local(index) + kCallTimeout), [this, index, message, life = node.life] {
+    in_process(index, life, [this, index, message] {
+      on_shipment_answer(nodes_[index], message, absl::DeadlineExceededError("no answer"), "");
+    });
+  });
 }
 
 void World::on_replicate(Node& node, const Replicate& message) {
   HalfActions actions;
   const Status status = node.half->on_replicate(message.epoch, local(index_of(node)), actions);
   carry(node, actions);
-  if (!status.ok()) return answer_replicate(node, message, std::nullopt);
+  if (!status.ok()) return answer_replicate(node, message, status);
   if (message.copy) return take_copy(node, message);
   const auto result = std::make_shared<Disk::Appended>();
-  const auto apply = [&node, message, result] {
-    *result = node.disk.append(message.epoch, message.writes);
+  const auto apply = [this, &node, message, result] {
+    *result = node.disk.append(message.epoch, message.writes, !has(Bug::ChainUnchecked));
   };
   if (has(Bug::AckedBeforeDurable) && !message.writes.empty()) {
     const bool fits = message.writes.front().head.revision == node.disk.head.revision + 1;
     const Head head = fits ? message.writes.back().head : node.disk.head;
     answer_replicate(node, message, ShipmentAnswer{.head = head});
   }
-  submit(node, apply, [this, &node, message, result] {
-    const bool ok = *result != Disk::Appended::Refused;
+  const auto then = [this, &node, message, result] {
+    if (*result == Disk::Appended::Failed) return answer_replicate(node, message, not_taken());
+    if (*result == Disk::Appended::Refused) return answer_replicate(node, message, refused());
     const bool asked = has(Bug::NeedlessCopies) && message.shipment.kind == Shipment::Kind::Ask;
     if (*result == Disk::Appended::Broken) {
       node.half->on_unfit();
-    } else if (ok) {
-      carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
+      say(fmt::format("{} is sent a damaged entry after revision {}", to_string(node.me),
+                      node.disk.head.revision));
+      node.broken_at = node.disk.head;
+    } else if (*result == Disk::Appended::Yes) {
+      const Time now = local(index_of(node));
+      carry(node, message.writes.empty()
+                      ? node.half->on_promised(message.epoch, now)
+                      : node.half->on_appended(message.epoch, node.disk.head, now));
     }
-    if (!ok) return answer_replicate(node, message, std::nullopt);
-    const bool broken = *result == Disk::Appended::Broken || asked;
+    const bool broken = node.half->is_unfit() || node.disk.tenures.empty() || asked;
     answer_replicate(node, message, ShipmentAnswer{.head = node.disk.head, .needs_copy = broken});
-  });
+  };
+  submit(node, {.apply = apply,
+                .then = then,
+                .writes = !message.writes.empty() || message.epoch > node.disk.promised});
 }
 
 // What the copy replaces is put aside first, if it is not part of it.
 void World::take_copy(Node& node, const Replicate& message) {
-  const auto done = std::make_shared<bool>(false);
-  const auto apply = [this, &node, message, done, unfit = node.half->is_unfit()] {
+  const auto result = std::make_shared<Disk::Appended>();
+  const auto apply = [this, &node, message, result, unfit = node.half->is_unfit()] {
+    *result = Disk::Appended::Refused;
     const Disk& copy = *message.copy;
     const bool late = is_too_late(copy.head, message.epoch, node.disk.head);
     if (late && !has(Bug::CopyTakenLate)) return;
     const Disk before = node.disk;
-    *done = node.disk.replace(message.epoch, copy);
-    if (!*done) return;
-    checks_.on_copy(node.me, before, copy);
+    if (!node.disk.replace(message.epoch, copy)) return;
+    *result = Disk::Appended::Yes;
+    if (before.head != node.broken_at) checks_.on_copy(node.me, before, copy);
     Comparison stands = compare(before.history(), copy.history());
     if (unfit) stands = {Relation::Diverged, 0};
     if (stands.relation == Relation::Same || stands.relation == Relation::Behind) return;
@@ -298,35 +331,41 @@ void World::take_copy(Node& node, const Replicate& message) {
     node.quarantines.push_back(make_quarantine(
         {.fork = stands.fork, .head = before.head, .winner = message.epoch}, entries));
   };
-  submit(node, apply, [this, &node, message, done] {
-    if (*done) {
-      carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
-    }
-    if (!*done) return answer_replicate(node, message, std::nullopt);
+  const auto then = [this, &node, message, result] {
+    if (*result == Disk::Appended::Failed) return answer_replicate(node, message, not_taken());
+    if (*result == Disk::Appended::Refused) return answer_replicate(node, message, refused());
+    carry(node, node.half->on_appended(message.epoch, node.disk.head, local(index_of(node))));
     answer_replicate(node, message, ShipmentAnswer{.head = node.disk.head});
-  });
+  };
+  submit(node, {.apply = apply, .then = then});
 }
 
-void World::answer_replicate(Node& node, const Replicate& message,
-                             std::optional<ShipmentAnswer> answer) {
+void World::answer_replicate(Node& node, const Replicate& message, Result<ShipmentAnswer> answer) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
   const std::string store_id = node.disk.store_id;
-  const uint64_t id = message.shipment.id;
-  post(index, other, [this, other, id, answer, store_id, life = message.life] {
-    in_process(other, life, [this, other, id, answer, store_id] {
-      Node& mine = nodes_[other];
-      if (!answer) return mine.shipping.on_failure(id);
-      on_shipment_answer(mine, id, *answer, store_id);
+  post(index, other, [this, other, message, answer, store_id] {
+    in_process(other, message.life, [this, other, message, answer, store_id] {
+      on_shipment_answer(nodes_[other], message, answer, store_id);
     });
   });
 }
 
-void World::on_shipment_answer(Node& node, uint64_t id, const ShipmentAnswer& answer,
-                               const std::string& store_id) {
-  if (!node.half->is_active()) return node.shipping.on_failure(id);
-  if (!node.shipping.on_answer(id, answer, node.disk.facts())) return;
-  carry(node, node.half->on_acked(answer.head, store_id, local(index_of(node))));
+void World::on_shipment_answer(Node& node, const Replicate& sent,
+                               const Result<ShipmentAnswer>& answer, const std::string& store_id) {
+  const uint64_t id = sent.shipment.id;
+  const bool is_open =
+      std::exchange(node.open_call, node.open_call == id ? 0 : node.open_call) == id;
+  const bool same = node.half->is_active() && node.half->protocol().epoch() == sent.epoch;
+  const Time now = local(index_of(node));
+  if (!answer.ok() || !node.half->is_active()) {
+    node.shipping.on_failure(id);
+    const bool disk = !answer.ok() && !absl::IsFailedPrecondition(answer.status());
+    if (disk && same && is_open) node.half->on_not_taken(answer.status(), now);
+    return;
+  }
+  if (!node.shipping.on_answer(id, *answer, node.disk.facts()) || !same) return;
+  carry(node, node.half->on_acked(answer->head, store_id, now));
 }
 
 }  // namespace holdfast::ha::sim

@@ -46,12 +46,17 @@ void heal(World& world, Totals& totals) {
   }
   totals.longest_heal = std::max(totals.longest_heal, world.now() - healed);
   if (!world.has_converged() || world.last_ack() <= healed) {
-    world.checks().fail("it has not converged after all was healed");
+    world.checks().fail("it has not converged after all was healed: " + world.describe());
   }
   world.run_until(world.now() + 3s);
   world.set_clients(false);
   world.run_until(world.now() + 4s);
-  if (!world.has_converged()) world.checks().fail("it did not stay converged");
+  // An automatic recovery may be under way.
+  if (!world.has_converged() || !world.is_obeyed()) world.run_until(world.now() + 3s);
+  if (!world.has_converged()) {
+    world.checks().fail("it did not stay converged: " + world.describe());
+  }
+  if (!world.is_obeyed()) world.checks().fail("agents do not obey: " + world.describe());
   if (world.node(0).disk.head != world.node(1).disk.head) {
     world.checks().fail("the histories are not the same in the end");
   }

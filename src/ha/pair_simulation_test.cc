@@ -47,7 +47,7 @@ TEST(PairSimulation, EverySeedKeepsWhatWasAcknowledgedAndHeals) {
   }
   const uint64_t seeds = number_from("HF_SIM_SEEDS", kSeeds);
   int failed = 0;
-  for (uint64_t seed = 1; seed <= seeds && failed < 5; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds && failed < 10; ++seed) {
     failed += check_seed(seed, false, totals) ? 0 : 1;
   }
   fmt::print(
@@ -106,6 +106,47 @@ TEST(PairSimulation, ACrashOfThePassiveHalfIsHardlyNoticed) {
     const Duration gap = gap_after(
         steady(seed), [](World& world, size_t active) { world.crash(1 - active, false); });
     EXPECT_LE(gap, 200ms) << seed;
+  }
+}
+
+// What it learns late is that it has won: whom it let read meanwhile may do so until its lease
+// ends.
+TEST(PairSimulation, WhoLearnsLateThatItWonLetsTheOtherReadOut) {
+  for (uint64_t seed = 1; seed <= 2 * kRounds; ++seed) {
+    WorldOptions options = steady(seed);
+    options.rate = {seed % 2 == 0 ? 0.85 : 1.2, seed % 2 == 0 ? 1.2 : 0.85};
+    World world(options);
+    Chaos chaos(world, {});
+    world.run_until(world.now() + 4s);
+    for (int i = 0; i < 2; ++i) {
+      chaos.lose_answer(0, 1s);
+      world.run_until(world.now() + 8s);
+    }
+    for (const std::string& failure : world.checks().failures()) ADD_FAILURE() << failure;
+  }
+}
+
+// A half leads alone for a while, agents hear of it, and then its disk is lost: nobody else knows
+// of the epoch that they have seen.
+TEST(PairSimulation, AgentsThatSawTheEpochOfALostDiskObeyAgain) {
+  for (uint64_t seed = 1; seed <= kRounds; ++seed) {
+    WorldOptions options = steady(seed);
+    options.mode = Mode::Sync;
+    World world(options);
+    world.run_until(world.now() + 4s);
+    world.cut(0, 1, true);
+    world.cut(1, 0, true);
+    world.run_until(world.now() + 4s);
+    const size_t later = *world.active();
+    world.crash(later, false);
+    world.set_clients(false);
+    world.run_until(world.now() + 10s);
+    EXPECT_TRUE(world.wipe(later)) << seed;
+    world.heal();
+    world.run_until(world.now() + 10s);
+    EXPECT_TRUE(world.has_converged()) << seed << ": " << world.describe();
+    EXPECT_TRUE(world.is_obeyed()) << seed << ": " << world.describe();
+    for (const std::string& failure : world.checks().failures()) ADD_FAILURE() << failure;
   }
 }
 

@@ -32,6 +32,11 @@ World::World(const WorldOptions& options)
     clients_[i].target = rng_.below(2);
     at(now_ + rng_.below(Duration(100ms)), [this, i] { client_turn(i); });
   }
+  for (size_t i = 0; i < kAgents; ++i) {
+    agents_[i].target = rng_.below(2);
+    agents_[i].guard.emplace(0);
+    at(now_ + rng_.below(Duration(300ms)), [this, i] { agent_turn(i); });
+  }
 }
 
 void World::say(const std::string& what) const {
@@ -42,6 +47,12 @@ void World::say(const std::string& what) const {
 
 void World::at(Time when, std::function<void()> what) {
   queue_.push({.when = std::max(when, now_), .order = ++order_, .what = std::move(what)});
+}
+
+void World::later(Duration length, std::function<void()> what) {
+  after(length, [this, what = std::move(what)] {
+    if (!healed_) what();
+  });
 }
 
 void World::run_until(Time end) {
@@ -118,7 +129,7 @@ void World::start(size_t index) {
                       .name = std::string(to_string(node.me)),
                       .address = fmt::format("{}", index),
                       .version = "1",
-                      .schema_min = 1,
+                      .schema_min = node.schema_min,
                       .schema_max = node.schema_max};
   if (has(Bug::LeaseTooLong)) options.timing.lease *= 3;
   node.half.emplace(
@@ -145,6 +156,12 @@ void World::crash(size_t index, bool machine) {
   node.waiting.clear();
   node.commits = 0;
   node.quiesce = false;
+  node.open_call = 0;
+  const std::function<void()> unsynced = std::exchange(node.unsynced, {});
+  if (unsynced && rng_.below(2) == 0) {
+    node.work.clear();
+    unsynced();
+  }
   // Some of what was on its way to the disk got there, in order; nobody was told.
   const size_t done = rng_.below(node.work.size() + 1);
   for (size_t i = 0; i < done; ++i) node.work[i].apply();
@@ -155,7 +172,9 @@ void World::crash(size_t index, bool machine) {
   for (size_t i = 0; i < kClients; ++i) {
     if (!clients_[i].busy || clients_[i].target != index) continue;
     // Its connection is reset.
-    post(index, 3 + i, [this, i, id = clients_[i].last_id] { client_gives_up(i, id); }, true);
+    post(
+        index, kFirstClient + i, [this, i, id = clients_[i].last_id] { client_gives_up(i, id); },
+        true);
   }
   const size_t other = 1 - index;
   post(index, other,
@@ -197,13 +216,36 @@ bool World::wipe(size_t index) {
   if (node.up || !recorded || changes_in_flight_ > 0) return false;
   if (!checks_.has_everything(other.disk) || other.disk.tenures.empty()) return false;
   say(fmt::format("{} gets an empty disk", to_string(node.me)));
+  const store::Revision common = std::min(node.disk.head.revision, other.disk.head.revision);
   node.disk = Disk{.store_id = fmt::format("store-{}-{}", index, ++last_life_)};
   node.quarantines.clear();
-  checks_.forget_disk(node.me);
+  checks_.forget_disk(node.me, common);
   return true;
 }
 
+void World::set_disk(size_t index, const DiskErrors& errors) {
+  say(fmt::format("{}'s disk fails in {}%{}", to_string(nodes_[index].me), errors.percent,
+                  errors.is_full ? ", full" : ""));
+  nodes_[index].disk_errors = errors;
+}
+
+void World::rot(size_t index) {
+  Disk& disk = nodes_[index].disk;
+  const auto latest = rng_.below(20);
+  const store::Revision revision = disk.head.revision - static_cast<store::Revision>(latest);
+  if (disk.at(revision) == nullptr) return;
+  say(fmt::format("{}'s row of revision {} is damaged", to_string(nodes_[index].me), revision));
+  disk.rotten.insert(revision);
+}
+
 void World::set_witness(bool up) {
+  const std::optional<Record> unsynced =
+      up && !witness_up_ ? std::exchange(unsynced_record_, std::nullopt) : std::nullopt;
+  if (unsynced && rng_.below(2) == 0) {
+    record_ = *unsynced;
+    checks_.on_record(record_, {&nodes_[0].disk, &nodes_[1].disk});
+    say(fmt::format("the record is {} after all", record_.epoch));
+  }
   if (up && !witness_up_ && has(Bug::WitnessForgets)) record_ = {};
   witness_up_ = up;
 }
@@ -225,13 +267,20 @@ void World::compact(size_t index) {
 
 void World::heal() {
   say("all heals");
+  healed_ = true;
   weather_ = {};
   cut_ = {};
   clogged_ = {};
   set_witness(true);
+  set_witness_disk({});
   let_clients_go();
   for (size_t i = 0; i < 2; ++i) {
+    set_disk(i, {});
     resume(i);
+    // Somebody installs the version that it should have.
+    if (nodes_[i].schema_min > 1) crash(i, false);
+    nodes_[i].schema_min = 1;
+    nodes_[i].schema_max = 2;
     start(i);
   }
 }
@@ -246,6 +295,22 @@ std::optional<size_t> World::active() const {
     found = i;
   }
   return found;
+}
+
+std::string World::describe() const {
+  std::string text;
+  for (const Node& node : nodes_) {
+    if (!node.up) text += fmt::format("{} is down; ", to_string(node.me));
+    if (!node.up) continue;
+    const Protocol& protocol = node.half->protocol();
+    text += fmt::format("{} {} epoch {} promised {} head {}.{} requires {} in sync {} sync {}; ",
+                        to_string(node.me), to_string(protocol.state()), protocol.epoch(),
+                        protocol.promised(), node.disk.head.epoch, node.disk.head.revision,
+                        protocol.required().bits(), protocol.peer_in_sync(),
+                        node.shipping.obstacle().ToString());
+  }
+  for (size_t i = 0; i < kAgents; ++i) text += fmt::format("agent {}: {}; ", i, agents_[i].kept);
+  return text + fmt::format("record {} of {}", record_.epoch, record_.in_sync.bits());
 }
 
 bool World::has_converged() const {

@@ -1,5 +1,6 @@
-// The pair, its witness and its clients in one process and one thread: the real Half, Shipping and
-// may_replace(), on simulated disks, clocks and networks. Same seed, same run.
+// The pair, its witness, its clients and the agents that obey it in one process and one thread: the
+// real Half, Shipping, may_replace() and EpochGuard, on simulated disks, clocks and networks. Same
+// seed, same run.
 #pragma once
 
 #include <array>
@@ -17,12 +18,16 @@
 #include "ha/pair_disk.h"
 #include "ha/quarantine.h"
 #include "ha/shipping.h"
+#include "rpc/epoch_guard.h"
 
 namespace holdfast::ha::sim {
 
 inline constexpr size_t kWitness = 2;
 inline constexpr size_t kClients = 5;
-inline constexpr size_t kPlaces = 3 + kClients;
+inline constexpr size_t kAgents = 3;
+inline constexpr size_t kFirstClient = 3;
+inline constexpr size_t kFirstAgent = kFirstClient + kClients;
+inline constexpr size_t kPlaces = kFirstAgent + kAgents;
 inline constexpr uint32_t kKeys = 8;
 
 struct WorldOptions {
@@ -41,6 +46,15 @@ struct Weather {
   uint64_t duplicate_percent = 0;
   Duration delay = std::chrono::microseconds(200);       // at most twice that
   Duration disk_delay = std::chrono::microseconds(500);  // at most twice that
+  uint64_t flip_percent = 0;  // of shipments: one of their entries is not what was written
+  bool storm = false;         // who is not answered soon asks again and again, anywhere
+};
+
+// How often writing to a disk fails. What was only not synced may be there after a crash all the
+// same; what did not fit is not.
+struct DiskErrors {
+  uint64_t percent = 0;
+  bool is_full = false;
 };
 
 struct Request {
@@ -71,6 +85,7 @@ class Node {
     Request request;
     store::Revision until = 0;
     Reply reply{};
+    Time since{};
   };
   struct Waiting {
     Request request;
@@ -78,14 +93,17 @@ class Node {
   };
   // Done on the disk, in order; `then` runs only if the process is still there.
   struct DiskWork {
-    std::function<void()> apply;
+    std::function<void()> apply;  // not called if the disk fails
     std::function<void()> then;
+    bool writes = true;
   };
 
   Member me = Member::Primary;
   Disk disk;
   std::deque<DiskWork> work;
   bool disk_busy = false;
+  DiskErrors disk_errors{};
+  std::function<void()> unsynced;  // failed, and may be there after a crash
   std::vector<Quarantine> quarantines;
   bool up = false;
   bool paused = false;
@@ -100,7 +118,10 @@ class Node {
   std::vector<Waiting> waiting;
   size_t commits = 0;  // on their way to the disk
   bool quiesce = false;
+  uint32_t schema_min = 1;
   uint32_t schema_max = 2;
+  uint64_t open_call = 0;  // the shipment that is not answered yet
+  Head broken_at{};        // what came after it did not fit by its chain
   uint64_t copies = 0;
   Time tick_at{};  // the earliest that is scheduled, in world time
 };
@@ -114,6 +135,16 @@ struct Client {
   Time began{};
   store::Revision at_least = 0;  // what a read must show
   bool busy = false;
+  int sends = 0;  // of this request
+};
+
+// Does what controllers say, unless it has seen a later epoch.
+struct Agent {
+  Epoch kept = 0;                          // on its disk
+  std::optional<rpc::EpochGuard> guard{};  // nothing: it is not running
+  size_t target = 0;
+  bool was_told = false;  // something, since it asked last
+  uint64_t life = 0;
 };
 
 class World {
@@ -126,6 +157,8 @@ class World {
   void run_until(Time end);
   void at(Time when, std::function<void()> what);
   void after(Duration length, std::function<void()> what) { at(now_ + length, std::move(what)); }
+  // The same for what goes wrong: not once all has healed.
+  void later(Duration length, std::function<void()> what);
 
   // What goes wrong.
   Weather& weather() { return weather_; }
@@ -136,6 +169,10 @@ class World {
   void pause(size_t node);
   void resume(size_t node);
   void set_witness(bool up);
+  void set_witness_disk(const DiskErrors& errors) { witness_errors_ = errors; }
+  void set_disk(size_t node, const DiskErrors& errors);
+  void rot(size_t node);  // one of the latest rows of its history
+  void restart_agent(size_t agent, Duration down);
   bool wipe(size_t node);  // false: that would destroy the last copy of something
   void switch_over(size_t node);
   void compact(size_t node);
@@ -151,6 +188,8 @@ class World {
   Checks& checks() { return checks_; }
   // Exactly one is active, the other is in sync with it, and clients write.
   bool has_converged() const;
+  bool is_obeyed() const;        // the active half, by every agent
+  std::string describe() const;  // both halves, for a failure
   uint64_t trace() const { return trace_; }
   Time last_ack() const { return last_ack_; }  // that a client heard of
   // The longest time without one from now on.
@@ -193,24 +232,30 @@ class World {
   void retry_waiting(Node& node);
   void answer_waiters(Node& node);
   bool has(Bug bug) const { return options_.bug == bug; }
-  void submit(Node& node, std::function<void()> apply, std::function<void()> then);
+  void submit(Node& node, Node::DiskWork work);
   void run_disk(Node& node);
   void disk_done(size_t index);
   void begin_tenure(Node& node, Epoch epoch);
   void ship(Node& node);
   void on_replicate(Node& node, const Replicate& message);
   void take_copy(Node& node, const Replicate& message);
-  // Nothing: it failed.
-  void answer_replicate(Node& node, const Replicate& message, std::optional<ShipmentAnswer> answer);
-  void on_shipment_answer(Node& node, uint64_t id, const ShipmentAnswer& answer,
+  // kFailedPrecondition: it is not to be taken. Another error: the disk does not.
+  void answer_replicate(Node& node, const Replicate& message, Result<ShipmentAnswer> answer);
+  void on_shipment_answer(Node& node, const Replicate& sent, const Result<ShipmentAnswer>& answer,
                           const std::string& store_id);
   void maybe_quiet(Node& node);
   // pair_clients.cc
   void ask_witness(Node& node, const AskWitness& ask);
+  bool change_record(const RecordChange& change);
   void client_turn(size_t index);
+  void client_asks(size_t index);
   void client_answer(size_t index, uint64_t id, const Reply& reply);
   void client_gives_up(size_t index, uint64_t id);
   void reply(Node& node, const Request& request, const Reply& reply);
+  // pair_agents.cc
+  void agent_turn(size_t index);
+  void on_agent(Node& node, size_t agent, Epoch known);
+  void on_order(size_t agent, Epoch epoch);
 
   WorldOptions options_;
   Rng rng_;
@@ -223,10 +268,14 @@ class World {
   std::array<std::array<Time, kPlaces>, kPlaces> clogged_{};
   std::array<Node, 2> nodes_;
   std::array<Client, kClients> clients_;
+  std::array<Agent, kAgents> agents_;
   Record record_{};
+  std::optional<Record> unsynced_record_{};  // failed, and may be there after a crash
+  DiskErrors witness_errors_{};
   bool witness_up_ = true;
   int changes_in_flight_ = 0;
   bool clients_on_ = true;
+  bool healed_ = false;
   uint64_t last_value_ = 0;
   uint64_t last_life_ = 0;
   Time last_ack_{};
