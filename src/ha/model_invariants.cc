@@ -52,6 +52,13 @@ std::optional<std::string> Space::wrong(const State& before, const State& state)
   if (both && primary.protocol->epoch() == backup.protocol->epoch()) {
     return "both are active in one epoch";
   }
+  for (const Node* half : {&primary, &backup}) {
+    // Its store takes no write of such an epoch.
+    if (half->is_active() && half->disk.promised > half->protocol->epoch()) {
+      return fmt::format("the {} is active in an epoch below what its disk has promised",
+                         to_string(half->me));
+    }
+  }
   const auto alone = [](const Node& half) {
     return half.protocol->required() == Members::of(half.me);
   };

@@ -74,6 +74,7 @@ class Reacting {
       case Input::Thaw:
         return protocol().thaw();
       case Input::Deliver:
+      case Input::DeliverBehind:
         return receive(*occasion_.message);
       case Input::Force:
         return perform(protocol().force());
@@ -164,7 +165,9 @@ class Reacting {
     if (bug_ == Bug::OldEpochTaken && epoch < protocol().promised()) {
       epoch = next_epoch(protocol().promised() - 1, active_in(epoch));
     }
-    if (!protocol().on_replicate(epoch).ok() || epoch < node_.disk.promised) return;
+    if (!protocol().on_replicate(epoch).ok()) return;
+    if (occasion_.input == Input::DeliverBehind) begin_tenure();
+    if (epoch < node_.disk.promised) return;
     take_over(message);
     node_.disk.promised = epoch;
     protocol().on_appended(epoch, node_.disk.log.head());
@@ -227,6 +230,7 @@ bool may_happen(const Node& node, Input input) {
       return up && ProtocolInspector::waits(*node.protocol);
     case Input::Tenure:
     case Input::TenureThenCrash:
+    case Input::DeliverBehind:
       return !node.tenures.empty();
     case Input::Write:
       return up && node.protocol->may_write();

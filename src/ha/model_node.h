@@ -24,7 +24,8 @@ enum class Input : uint8_t {
   SwitchOver,
   Thaw,  // the hand-over takes too long
   Deliver,
-  Force,  // an operator insists
+  Force,          // an operator insists
+  DeliverBehind,  // of a history: it is let in, but the tenure was on its way to the disk before
 };
 
 struct Reaction {
@@ -35,7 +36,7 @@ struct Reaction {
 
 // Whether this can happen to it at all.
 bool may_happen(const Node& node, Input input);
-// `write`: of Write. `message`: of Deliver.
+// `write`: of Write. `message`: of Deliver and DeliverBehind.
 struct Occasion {
   Input input = Input::Start;
   uint8_t write = 0;

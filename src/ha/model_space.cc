@@ -66,12 +66,13 @@ State Space::steady() {
 
 const Space::Known& Space::reaction(uint32_t node, Input input, uint32_t detail) {
   const uint64_t key =
-      uint64_t{node} << 32U | uint64_t{detail} << 4U | static_cast<uint64_t>(input);
+      uint64_t{node} << 32U | uint64_t{detail} << 5U | static_cast<uint64_t>(input);
   const auto [it, is_new] = known_.try_emplace(key, static_cast<uint32_t>(reactions_.size()));
   if (!is_new) return reactions_[it->second];
   Occasion occasion{.input = input};
   if (input == Input::Write) occasion.write = static_cast<uint8_t>(detail);
-  if (input == Input::Deliver) occasion.message = &messages_[detail];
+  const bool delivers = input == Input::Deliver || input == Input::DeliverBehind;
+  if (delivers) occasion.message = &messages_[detail];
   Reaction reaction = react(nodes_[node], occasion, options_);
   Known known{.asks_anew = reaction.asks_anew};
   for (Message& message : reaction.sends)
@@ -244,6 +245,11 @@ void Space::for_each_message(const State& state,
     } else if (node(state, message.half).protocol) {
       const auto next = after(rest, message.half, Input::Deliver, id);
       offer(Move::Kind::Arrives, id, next.value_or(rest));
+      const bool history = message.kind == Message::Kind::Replicate;
+      if (history && may_happen(node(state, message.half), Input::DeliverBehind)) {
+        const auto behind = after(rest, message.half, Input::DeliverBehind, id);
+        offer(Move::Kind::ArrivesBehind, id, behind.value_or(rest));
+      }
       Ledger ledger = ledgers_[state.ledger];
       if (ledger.repeats++ < options_.repeats && message.kind != Message::Kind::Answer) {
         State kept = state;

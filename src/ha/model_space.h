@@ -51,6 +51,7 @@ struct Move {
     Half,
     Arrives,
     ArrivesTwice,
+    ArrivesBehind,
     Lost,
     Answered,
     WitnessForgets,

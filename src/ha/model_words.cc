@@ -9,7 +9,7 @@ namespace holdfast::ha::model {
 namespace {
 
 std::string_view in_words(Input input) {
-  constexpr std::array<std::string_view, 16> kWords = {
+  constexpr std::array<std::string_view, 17> kWords = {
       "starts",
       "starts with an empty disk",
       "crashes",
@@ -25,7 +25,8 @@ std::string_view in_words(Input input) {
       "is asked to hand over",
       "gives up handing over",
       "receives",
-      "is promoted by force"};
+      "is promoted by force",
+      "receives behind its tenure"};
   return kWords.at(static_cast<size_t>(input));
 }
 
@@ -41,6 +42,8 @@ std::string Space::describe(const Move& move) const {
       return message + " arrives";
     case Move::Kind::ArrivesTwice:
       return message + " arrives, and will again";
+    case Move::Kind::ArrivesBehind:
+      return message + " arrives, and is on disk after the tenure that was on its way";
     case Move::Kind::Lost:
       return message + " is lost";
     case Move::Kind::Answered:

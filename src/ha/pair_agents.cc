@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 void World::agent_turn(size_t index) {
   Agent& agent = agents_[index];
   // Now and then without a reason: who listens to one half only sees no epoch end.
-  if (!std::exchange(agent.was_told, false) || rng_.below(8) == 0) agent.target = 1 - agent.target;
+  if (!std::exchange(agent.was_told, false) || rng_.below(3) == 0) agent.target = 1 - agent.target;
   const size_t target = agent.target;
   if (agent.guard) {
     post(kFirstAgent + index, target, [this, index, target, known = agent.guard->highest()] {

@@ -22,15 +22,16 @@ enum class Bug : uint8_t {
   WitnessForgets,       // it comes back without its record
   QuarantineForgotten,  // a copy replaces a diverged history that nobody kept
   NeedlessCopies,       // whoever comes back is sent everything
+  FailureIgnored,       // what a disk could not keep is acknowledged
   ChainUnchecked,       // a damaged entry is taken
   AppliedTwice,         // a write that is sent again is another write
   FenceForgets,         // an agent that is restarted has seen no epoch
 };
-inline constexpr std::array<std::string_view, 15> kBugNames = {
+inline constexpr std::array<std::string_view, 16> kBugNames = {
     "None",           "LeaseTooLong",        "EchoWhileClaiming",   "EchoToTheReplaced",
     "ClockStops",     "ReadsUnacknowledged", "AckedAlone",          "AckedBeforeDurable",
     "CopyTakenLate",  "WitnessForgets",      "QuarantineForgotten", "NeedlessCopies",
-    "ChainUnchecked", "AppliedTwice",        "FenceForgets"};
+    "FailureIgnored", "ChainUnchecked",      "AppliedTwice",        "FenceForgets"};
 constexpr std::string_view to_string(Bug bug) {
   return kBugNames.at(static_cast<size_t>(bug));
 }

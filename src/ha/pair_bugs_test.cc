@@ -10,7 +10,7 @@
 namespace holdfast::ha::sim {
 namespace {
 
-constexpr uint64_t kMostSeeds = 300;
+constexpr uint64_t kMostSeeds = 600;
 
 class PlantedBug : public testing::TestWithParam<Bug> {};
 
@@ -30,8 +30,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Bug::LeaseTooLong, Bug::EchoWhileClaiming, Bug::EchoToTheReplaced,
                     Bug::ClockStops, Bug::ReadsUnacknowledged, Bug::AckedAlone,
                     Bug::AckedBeforeDurable, Bug::CopyTakenLate, Bug::WitnessForgets,
-                    Bug::QuarantineForgotten, Bug::NeedlessCopies, Bug::ChainUnchecked,
-                    Bug::AppliedTwice, Bug::FenceForgets),
+                    Bug::QuarantineForgotten, Bug::NeedlessCopies, Bug::FailureIgnored,
+                    Bug::ChainUnchecked, Bug::AppliedTwice, Bug::FenceForgets),
     [](const testing::TestParamInfo<Bug>& info) { return std::string(to_string(info.param)); });
 
 }  // namespace

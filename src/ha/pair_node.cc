@@ -283,7 +283,11 @@ void World::on_replicate(Node& node, const Replicate& message) {
     answer_replicate(node, message, ShipmentAnswer{.head = head});
   }
   const auto then = [this, &node, message, result] {
-    if (*result == Disk::Appended::Failed) return answer_replicate(node, message, not_taken());
+    const bool failed = *result == Disk::Appended::Failed;
+    if (failed && has(Bug::FailureIgnored) && !message.writes.empty()) {
+      return answer_replicate(node, message, ShipmentAnswer{.head = message.writes.back().head});
+    }
+    if (failed) return answer_replicate(node, message, not_taken());
     if (*result == Disk::Appended::Refused) return answer_replicate(node, message, refused());
     const bool asked = has(Bug::NeedlessCopies) && message.shipment.kind == Shipment::Kind::Ask;
     if (*result == Disk::Appended::Broken) {

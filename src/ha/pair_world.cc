@@ -85,8 +85,9 @@ void World::post(size_t from, size_t to, std::function<void()> deliver, bool onc
   if (cut_[from][to] || rng_.below(100) < weather_.loss_percent) return;
   const int copies = !once && rng_.below(100) < weather_.duplicate_percent ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
-    const Time when = now_ + 50us + rng_.below(2 * weather_.delay);
-    at(std::max(when, clogged_[from][to]), deliver);
+    // What was stopped together does not arrive in the order in which it was sent.
+    const Time begins = std::max(now_, clogged_[from][to]);
+    at(begins + 50us + rng_.below(2 * weather_.delay), deliver);
   }
 }
 
