@@ -129,8 +129,11 @@ constexpr ReasonInfo kReasons[] = {
      "nothing: clients find the active half by themselves"},
     {"HF4302", "a controller whose time is over",
      "A node has seen a later epoch than the controller speaks for, and does nothing it says.",
-     "nothing, if it was down and comes back; to go back to a single controller for good, stop the "
-     "node and delete the file `epoch` in its data folder"},
+     "nothing, if it was down and comes back, or if the disk of the other half was replaced: the "
+     "pair "
+     "begins a later epoch by itself once it is in sync; to go back to a single controller for "
+     "good, "
+     "stop the node and delete the file `epoch` in its data folder"},
     {"HF4303", "the epoch on disk cannot be read",
      "The file `epoch` in the node's data folder was cut or altered, so it does not start.",
      "delete the file if no controller can come back from an earlier epoch, and start the node"},
