@@ -253,6 +253,7 @@ void World::ship(Node& node) {
   }
   if (shipment.kind == Shipment::Kind::Copy) {
     message.copy = std::make_shared<const Disk>(node.disk);
+    message.after = node.answered;
     node.copies += 1;
     say(fmt::format("{} sends a copy of revision {}", to_string(node.me), node.disk.head.revision));
   }
@@ -320,7 +321,9 @@ void World::take_copy(Node& node, const Replicate& message) {
     const Disk before = node.disk;
     if (!node.disk.replace(message.epoch, copy)) return;
     *result = Disk::Appended::Yes;
-    if (before.head != node.broken_at) checks_.on_copy(node.me, before, copy);
+    // One that is late, or that was asked for because of a damaged entry, is not to be blamed.
+    const bool asked = before.head == node.broken_at || before.head != message.after;
+    if (!asked) checks_.on_copy(node.me, before, copy);
     Comparison stands = compare(before.history(), copy.history());
     if (unfit) stands = {Relation::Diverged, 0};
     if (stands.relation == Relation::Same || stands.relation == Relation::Behind) return;
@@ -368,6 +371,7 @@ void World::on_shipment_answer(Node& node, const Replicate& sent,
     if (disk && same && is_open) node.half->on_not_taken(answer.status(), now);
     return;
   }
+  node.answered = answer->head;
   if (!node.shipping.on_answer(id, *answer, node.disk.facts()) || !same) return;
   carry(node, node.half->on_acked(answer->head, store_id, now));
 }

@@ -77,6 +77,7 @@ struct Replicate {
   Shipment shipment{};
   std::vector<Write> writes{};
   std::shared_ptr<const Disk> copy{};
+  Head after{};  // the receiver's, when it answered last
 };
 
 class Node {
@@ -121,6 +122,7 @@ class Node {
   uint32_t schema_min = 1;
   uint32_t schema_max = 2;
   uint64_t open_call = 0;  // the shipment that is not answered yet
+  Head answered{};         // by the peer, last
   Head broken_at{};        // what came after it did not fit by its chain
   uint64_t copies = 0;
   Time tick_at{};  // the earliest that is scheduled, in world time
