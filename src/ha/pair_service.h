@@ -153,6 +153,8 @@ class PairService final : public store::Admission {
   asio::awaitable<void> beats();
   asio::awaitable<void> ask_witness(AskWitness ask);
   asio::awaitable<void> begin_tenure(Epoch epoch);
+  Status may_serve(Epoch epoch) const;
+  bool is_own(Epoch epoch) const;
   Status note_alone(Epoch epoch);
   Epoch acknowledged_epoch() const;
   asio::awaitable<void> quiesce();
@@ -175,6 +177,7 @@ class PairService final : public store::Admission {
   ShippingService shipping_;
   IntakeService intake_;
   Epoch alone_through_;
+  Epoch begun_last_ = 0;  // of the tenures that the half wanted
   State seen_state_;
   Epoch seen_epoch_ = 0;
   std::multimap<store::Revision, AckWaiter*> ack_waiters_;
