@@ -46,6 +46,7 @@ PairService::PairService(const asio::any_io_executor& loop, const Clock& clock,
       shipping_(loop, replica, options_.shipping, shipping_handlers()),
       intake_(loop, replica, intake_handlers()),
       alone_through_(options_.alone_file.empty() ? kAloneUnknown : load_alone(options_.alone_file)),
+      ready_(options_.half.timing.take - options_.half.timing.lease),
       seen_state_(half_.protocol().state()),
       alarm_(loop),
       started_(clock.wall_now()),
@@ -153,11 +154,26 @@ void PairService::notice() {
   const Epoch epoch = half_.protocol().epoch();
   const State before = std::exchange(seen_state_, state);
   const Epoch epoch_before = std::exchange(seen_epoch_, epoch);
-  if (state != before || epoch != epoch_before) on_role(before);
+  const bool turned = note_ready();
+  if (state != before || epoch != epoch_before) {
+    on_role(before);
+  } else if (turned && hooks_.changed) {
+    hooks_.changed();
+  }
   wake_acknowledged();
   shipping_.wake();
   for (asio::steady_timer* waiter : change_waiters_) waiter->cancel();
   alarm_.cancel();
+}
+
+// True: it is not what it was. There is a tick with every beat, so a lease that ends is noticed
+// although nobody asks.
+bool PairService::note_ready() {
+  const bool before = ready_.holds();
+  const Time now = clock_.now();
+  if (!half_.is_active()) ready_.end();
+  ready_.note(half_.may_read(now).ok(), now);
+  return ready_.holds() != before;
 }
 
 void PairService::on_role(State before) {
