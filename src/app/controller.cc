@@ -224,7 +224,7 @@ void Controller::report(const std::string& component, const Status& status) {
   if (stopping_) return;
   // What a pair refuses or waits for is not the store's fault.
   const bool waits = component == "store" && !status.ok() && pair_ != nullptr &&
-                     (!is_active() || pair_->service().is_waiting());
+                     (!pair_->service().refusal().status.ok() || pair_->service().is_waiting());
   if (waits) return;
   const health::State before = health_.state();
   if (status.ok()) {

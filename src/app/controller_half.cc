@@ -72,14 +72,15 @@ void Controller::on_pair_changed() {
   report_pair();
 }
 
-// A half that is not active is not ready, and ready at once when it is.
+// A half that is not active is not ready, and ready at once when it is. Nor is one that nobody
+// confirms, and that answers no reads: whoever can find another server should look for it.
 void Controller::report_pair() {
   const Status status = pair_->status();
-  const bool ready = is_active();
+  const bool ready = pair_->service().is_ready();
   const bool news = ready && (!pair_ready_ || pair_status_ != status);
   pair_ready_ = ready;
   pair_status_ = status;
-  if (!ready) return report("pair", status);
+  if (!ready && !status.ok()) report("pair", status);
   if (!news) return;
   health_.forget("pair");
   report("pair", absl::OkStatus());

@@ -47,7 +47,7 @@ class ControllerPair {
     store::Replica& replica;
     api::Gate& gate;
   };
-  // `changed`: who is active, or in which epoch.
+  // `changed`: who is active, in which epoch, or whether this half is ready.
   ControllerPair(const Parts& parts, ha::PairOptions options, std::function<void()> changed);
 
   ha::PairService& service() { return service_; }

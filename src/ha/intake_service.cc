@@ -93,9 +93,10 @@ asio::awaitable<Status> IntakeService::add_page(Epoch epoch, const v1::PairCopy&
     of.head = from_proto(copy.head());
     of.tenures = from_proto(copy.tenures());
     of.floor = of.head.revision;
-    if (is_too_late(of.head, epoch, replica_.facts().head)) co_return overtaken();
+    const Head mine = replica_.facts().head;
+    if (is_too_late(of.head, epoch, mine)) co_return overtaken();
     CO_TRY_OK(co_await handlers_.before_copy(of));
-    copying_ = {.id = copy.id(), .epoch = epoch, .head = of.head};
+    copying_ = {.id = copy.id(), .epoch = epoch, .head = of.head, .replaces = mine};
     log::info("taking a whole copy from the other half", {{"revision", of.head.revision}});
     CO_TRY_OK(co_await replica_.begin_copy(std::move(of)));
   }
@@ -110,15 +111,20 @@ asio::awaitable<Status> IntakeService::add_page(Epoch epoch, const v1::PairCopy&
   copying_.next_page += 1;
   copying_.items += count;
   if (!copy.last()) co_return absl::OkStatus();
-  if (is_too_late(copying_.head, epoch, replica_.facts().head)) {
-    copying_ = {};
-    co_return overtaken();
-  }
-  CO_TRY(const Head head, co_await replica_.finish_copy(epoch));
-  copying_ = {};
+  co_return co_await finish_copy(std::exchange(copying_, {}));
+}
+
+// While it came in this half may have been promoted, and written: it follows again, and what it has
+// written since is kept first, by the next copy.
+asio::awaitable<Status> IntakeService::finish_copy(Copying copy) {
+  CO_TRY_OK(handlers_.may_take(copy.epoch));
+  const Head mine = replica_.facts().head;
+  if (is_too_late(copy.head, copy.epoch, mine)) co_return overtaken();
+  if (mine != copy.replaces) co_return absl::AbortedError("written here meanwhile; begin again");
+  CO_TRY(const Head head, co_await replica_.finish_copy(copy.epoch));
   stats_.copies += 1;
   log::info("the copy is here", {{"revision", head.revision}, {"epoch", head.epoch}});
-  handlers_.on_appended(epoch, head);
+  handlers_.on_appended(copy.epoch, head);
   co_return absl::OkStatus();
 }
 

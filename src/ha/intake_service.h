@@ -53,6 +53,7 @@ class IntakeService {
     uint64_t id = 0;
     Epoch epoch = 0;
     Head head{};
+    Head replaces{};  // where the own history ended when what it loses was kept
     uint64_t next_page = 0;
     uint64_t items = 0;
   };
@@ -60,6 +61,7 @@ class IntakeService {
   asio::awaitable<Result<v1::ReplicateResponse>> take_next(v1::ReplicateRequest request);
   asio::awaitable<Status> append(const v1::ReplicateRequest& request);
   asio::awaitable<Status> add_page(Epoch epoch, const v1::PairCopy& copy);
+  asio::awaitable<Status> finish_copy(Copying copy);
   v1::ReplicateResponse answer() const;
 
   store::Replica& replica_;

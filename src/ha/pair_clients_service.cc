@@ -107,7 +107,8 @@ asio::awaitable<bool> PairService::until_serving() {
 // What the store has written since it was last asked. The other half is sent it at once, whether
 // anybody waits for its disk or not: in best-effort mode nobody does.
 void PairService::note_written() {
-  if (!half_.is_active() || half_.protocol().head() == replica_.facts().head) return;
+  if (!half_.is_active() || !is_own(half_.protocol().epoch())) return;
+  if (half_.protocol().head() == replica_.facts().head) return;
   half_.on_written(replica_.facts().head);
   shipping_.wake();
 }

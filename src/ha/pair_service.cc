@@ -46,6 +46,7 @@ PairService::PairService(const asio::any_io_executor& loop, const Clock& clock,
       shipping_(loop, replica, options_.shipping, shipping_handlers()),
       intake_(loop, replica, intake_handlers()),
       alone_through_(options_.alone_file.empty() ? kAloneUnknown : load_alone(options_.alone_file)),
+      ready_(options_.half.timing.take - options_.half.timing.lease),
       seen_state_(half_.protocol().state()),
       alarm_(loop),
       started_(clock.wall_now()),
@@ -90,6 +91,12 @@ IntakeHandlers PairService::intake_handlers() {
               },
           .on_appended =
               [this](Epoch epoch, const Head& head) {
+                HalfActions actions;
+                // Whoever promoted it meanwhile was too late: the store is the other half's.
+                if (half_.is_active()) {
+                  static_cast<void>(half_.on_replicate(epoch, clock_.now(), actions));
+                }
+                act(std::move(actions));
                 act(half_.on_appended(epoch, head, clock_.now()));
               },
           .on_promised = [this](Epoch epoch) { act(half_.on_promised(epoch, clock_.now())); },
@@ -130,7 +137,10 @@ void PairService::set_tls(const rpc::TlsOptions& peer, const rpc::TlsOptions& wi
 void PairService::act(HalfActions actions) {
   for (HalfAction& action : actions) {
     std::visit(Overloaded{[this](AskWitness& ask) { tasks_.spawn(ask_witness(std::move(ask))); },
-                          [this](BeginTenure& begin) { tasks_.spawn(begin_tenure(begin.epoch)); },
+                          [this](BeginTenure& begin) {
+                            begun_last_ = begin.epoch;
+                            tasks_.spawn(begin_tenure(begin.epoch));
+                          },
                           [this](SendBeat&) { send_beat(); },
                           [this](Quiesce&) { tasks_.spawn(quiesce()); }},
                action);
@@ -145,11 +155,26 @@ void PairService::notice() {
   const Epoch epoch = half_.protocol().epoch();
   const State before = std::exchange(seen_state_, state);
   const Epoch epoch_before = std::exchange(seen_epoch_, epoch);
-  if (state != before || epoch != epoch_before) on_role(before);
+  const bool turned = note_ready();
+  if (state != before || epoch != epoch_before) {
+    on_role(before);
+  } else if (turned && hooks_.changed) {
+    hooks_.changed();
+  }
   wake_acknowledged();
   shipping_.wake();
   for (asio::steady_timer* waiter : change_waiters_) waiter->cancel();
   alarm_.cancel();
+}
+
+// True: it is not what it was. There is a tick with every beat, so a lease that ends is noticed
+// although nobody asks.
+bool PairService::note_ready() {
+  const bool before = ready_.holds();
+  const Time now = clock_.now();
+  if (!half_.is_active()) ready_.end();
+  ready_.note(half_.may_read(now).ok(), now);
+  return ready_.holds() != before;
 }
 
 void PairService::on_role(State before) {
@@ -256,13 +281,32 @@ asio::awaitable<void> PairService::begin_tenure(Epoch epoch) {
   if (begun.ok()) begun = co_await replica_.begin_tenure(epoch);
   const bool cancelled = co_await net::is_cancelled();
   if (cancelled) co_return;
+  if (begun.ok()) begun = may_serve(epoch);
   if (begun.ok()) {
-    half_.on_written(replica_.facts().head);
+    if (is_own(epoch)) half_.on_written(replica_.facts().head);
     co_return act(half_.on_tenure(epoch, clock_.now()));
   }
-  log::error("cannot become active: the store does not take the epoch",
-             {{"epoch", epoch}, {"why", begun.ToString()}});
-  act(half_.abandon(clock_.now()));
+  const bool overtaken = absl::IsFailedPrecondition(begun);
+  const auto level = overtaken ? log::info : log::error;
+  level("cannot become active: the store does not take the epoch",
+        {{"epoch", epoch}, {"why", begun.ToString()}});
+  // What was begun after it is decided by itself.
+  if (epoch == begun_last_) act(half_.abandon(clock_.now()));
+}
+
+// What the store has is the half's own only as long as nobody else was promised anything: the
+// other half's history, which may be shorter, is told by who took it in.
+bool PairService::is_own(Epoch epoch) const {
+  return replica_.facts().promised == epoch;
+}
+
+// The disk does several things at once, and says so afterwards: a tenure may be over when this half
+// hears that it has begun.
+Status PairService::may_serve(Epoch epoch) const {
+  const Epoch promised = replica_.facts().promised;
+  if (promised <= epoch || active_in(promised) == options_.half.pair.me) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("epoch {} of the other half was promised since", promised));
 }
 
 // Nothing is begun while it hands over; a promise that says nothing new is written after all that

@@ -19,6 +19,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/lasting.h"
 #include "base/result.h"
 #include "ha/half.h"
 #include "ha/intake_service.h"
@@ -47,7 +48,7 @@ struct PairOptions {
 
 // Called on the loop; must not wait.
 struct PairHooks {
-  // Who is active, or in which epoch, is not what it was.
+  // Who is active, or in which epoch, or whether this half is ready, is not what it was.
   std::function<void()> changed{};
   // To every stream of beats that the other half has open here.
   std::function<void(const v1::Beat&)> send_beat{};
@@ -89,6 +90,11 @@ class PairService final : public store::Admission {
   // witness and the other half then, if the caller is somebody.
   Status check_epoch(Epoch known, bool somebody);
   bool is_active() const { return half_.is_active(); }
+  // Whether clients are to come here: it is active and answers them. An active half that nobody
+  // confirms (HF4107) is ready for as long again as the other half needs to take over from it
+  // (ha.take less ha.lease): until then it may only have lost a few beats, or be about to go on
+  // alone, by the witness's leave; and clients that leave it then find nobody else.
+  bool is_ready() const { return ready_.holds(); }
   // What is written here is not on every disk that it has to be on.
   bool is_waiting() const;
   // Of the tenure that is served; what is promised if none is.
@@ -141,6 +147,7 @@ class PairService final : public store::Admission {
 
   void act(HalfActions actions);
   void notice();
+  bool note_ready();
   void on_role(State before);
   void note_written();
   void wake_acknowledged();
@@ -153,6 +160,8 @@ class PairService final : public store::Admission {
   asio::awaitable<void> beats();
   asio::awaitable<void> ask_witness(AskWitness ask);
   asio::awaitable<void> begin_tenure(Epoch epoch);
+  Status may_serve(Epoch epoch) const;
+  bool is_own(Epoch epoch) const;
   Status note_alone(Epoch epoch);
   Epoch acknowledged_epoch() const;
   asio::awaitable<void> quiesce();
@@ -175,6 +184,8 @@ class PairService final : public store::Admission {
   ShippingService shipping_;
   IntakeService intake_;
   Epoch alone_through_;
+  Epoch begun_last_ = 0;  // of the tenures that the half wanted
+  Lasting ready_;
   State seen_state_;
   Epoch seen_epoch_ = 0;
   std::multimap<store::Revision, AckWaiter*> ack_waiters_;

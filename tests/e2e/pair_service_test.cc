@@ -340,8 +340,11 @@ TEST(PairProcesses, InSyncModeClientsAreServedAtOnceWhenTheOtherHalfIsBack) {
   LoopbackPair pair("sync");
   ApiClient client(pair.primary().tcp_server(), pair.primary().admin());
   ASSERT_TRUE(writes(client, "web")) << pair.describe();
+  const auto ready = [&] {
+    return HttpClient("unix:" + pair.primary().data_dir() + "/http.sock").ask("GET /readyz");
+  };
   pair.backup().freeze();
-  const auto lost = [&] { return pair.primary().log().contains("HF1105"); };
+  const auto lost = [&] { return ready().body.contains("HF1105"); };
   EXPECT_TRUE(eventually(
       [&] {
         static_cast<void>(writes(client, "waits"));
@@ -350,12 +353,40 @@ TEST(PairProcesses, InSyncModeClientsAreServedAtOnceWhenTheOtherHalfIsBack) {
       60s))
       << pair.primary().log();
   pair.backup().thaw();
-  const auto ready = [&] {
-    return HttpClient("unix:" + pair.primary().data_dir() + "/http.sock").ask("GET /readyz").status;
-  };
   EXPECT_TRUE(eventually([&] { return writes(client, "again"); }, 20s)) << pair.describe();
-  EXPECT_TRUE(eventually([&] { return ready() == 200; }, 30s)) << pair.primary().log();
+  EXPECT_TRUE(eventually([&] { return ready().status == 200; }, 30s)) << pair.primary().log();
   EXPECT_FALSE(pair.primary().log().contains("recovering")) << pair.primary().log();
+}
+
+// Nobody asks it anything and no node announces itself: what it says changes by itself.
+TEST(PairProcesses, AHalfThatNobodyConfirmsSaysThatItDoesNotServe) {
+  using Said = grpc::health::v1::HealthCheckResponse;
+  LoopbackPair pair("sync");
+  const auto ready = [&] {
+    return HttpClient("unix:" + pair.primary().data_dir() + "/http.sock").ask("GET /readyz");
+  };
+  ASSERT_TRUE(eventually([&] { return ready().status == 200; }, 30s)) << ready().body;
+  ApiClient client(pair.primary().tcp_server(), pair.primary().admin());
+  const auto stub = grpc::health::v1::Health::NewStub(client.channel());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 15s);
+  const auto stream = stub->Watch(&context, grpc::health::v1::HealthCheckRequest());
+  Said said;
+  ASSERT_TRUE(stream->Read(&said));
+  ASSERT_EQ(said.status(), Said::SERVING);
+
+  pair.backup().freeze();
+  ASSERT_TRUE(stream->Read(&said)) << "nothing new is said: " << ready().body;
+  EXPECT_EQ(said.status(), Said::NOT_SERVING);
+  const Reply unready = ready();
+  EXPECT_EQ(unready.status, 503);
+  EXPECT_THAT(unready.body, testing::HasSubstr("HF4107"));
+
+  pair.backup().thaw();
+  ASSERT_TRUE(stream->Read(&said)) << "nothing new is said: " << ready().body;
+  EXPECT_EQ(said.status(), Said::SERVING);
+  EXPECT_EQ(ready().status, 200) << ready().body;
+  context.TryCancel();
 }
 
 TEST(PairProcesses, WhoKnowsALaterEpochIsRefused) {
