@@ -232,6 +232,8 @@ HalfActions Half::on_later_epoch(Epoch known, Time now) {
   if (known <= protocol_.promised() || !may_ask(now)) return {};
   const PeerFacts before = protocol_.facts();
   if (options_.pair.mode == Mode::Witness) return paced(protocol_.doubt(), before, now);
+  if (!has_lease(now)) outdated_since_.reset();
+  if (!has_lease(now)) return {};
   if (!outdated_since_) outdated_since_ = now;
   if (now - *outdated_since_ < options_.timing.take) return {};
   outdated_since_.reset();

@@ -125,5 +125,14 @@ TEST_F(SyncPromise, WhoeverIsNotConfirmedOutgrowsNothing) {
   EXPECT_EQ(begun_, 0U) << "counted from when the peer confirms again";
 }
 
+TEST_F(SyncPromise, WhoWasAsleepOutgrowsNothing) {
+  lead_without_witness();
+  const Epoch before = half_->protocol().epoch();
+  take(half_->on_later_epoch(before + 7, now_));
+  now_ += 5s;
+  take(half_->on_later_epoch(before + 7, now_));
+  EXPECT_EQ(begun_, 0U) << "nobody knows who was promoted meanwhile";
+}
+
 }  // namespace
 }  // namespace holdfast::ha
