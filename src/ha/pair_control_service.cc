@@ -148,6 +148,21 @@ v1::PairStatus PairService::status() const {
   return out;
 }
 
+// Who is told that both are in sync is not refused: the tenure in which they are may not have begun
+// yet, or the witness was just asked whether it is there.
+asio::awaitable<Status> PairService::begin_switch(Time deadline) {
+  Result<HalfActions> actions = half_.switch_over(clock_.now());
+  while (!actions.ok() && half_.is_active() && half_.in_sync(clock_.now())) {
+    const bool changed = co_await wait_for_change(deadline);
+    if (!changed) break;
+    actions = half_.switch_over(clock_.now());
+  }
+  CO_TRY_OK(actions.status());
+  log::info("switching over");
+  act(*std::move(actions));
+  co_return absl::OkStatus();
+}
+
 asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
   const auto failed = [](std::string_view why) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF4104", why);
@@ -159,9 +174,7 @@ asio::awaitable<Result<v1::SwitchOverResponse>> PairService::switch_over() {
     co_return failed(
         fmt::format("this half is not the active one: ask the one at {}", refused.active));
   }
-  CO_TRY(HalfActions actions, half_.switch_over(began));
-  log::info("switching over");
-  act(std::move(actions));
+  CO_TRY_OK(co_await begin_switch(deadline));
   for (;;) {
     const std::optional<Beat> peer = half_.peer();
     const bool taken = !half_.is_active() && peer && peer->facts.state == State::Active;

@@ -165,6 +165,7 @@ class PairService final : public store::Admission {
   Status note_alone(Epoch epoch);
   Epoch acknowledged_epoch() const;
   asio::awaitable<void> quiesce();
+  asio::awaitable<Status> begin_switch(Time deadline);
   // False: the deadline has passed, or this coroutine was cancelled.
   asio::awaitable<bool> wait_for_change(Time deadline);
   v1::PairHalf describe_self() const;

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/check.h"
 #include "support/eventually.h"
 
 namespace holdfast::test {
@@ -170,6 +171,25 @@ PairFault active_loses_its_disk() {
               [](PairWorld& world, PairMember& active) {
                 active.lose_data();
                 world.join_again(active);
+              }};
+}
+
+PairFault founder_loses_its_disk(bool promote_other) {
+  return {.name = "empty-founder",
+          .strike =
+              [promote_other](PairWorld& world, PairMember&) {
+                PairMember& founder = world.primary();
+                founder.kill();
+                founder.lose_data();
+                founder.start();
+                if (!promote_other) return;
+                const Result<v1::PromoteResponse> promoted = world.backup().promote();
+                HF_CHECK(promoted.ok(), promoted.status().ToString() + world.describe());
+              },
+          .mend =
+              [](PairWorld& world, PairMember&) {
+                world.primary().terminate();
+                world.join_again(world.primary());
               }};
 }
 

@@ -46,6 +46,9 @@ PairFault kill_witness();
 PairFault fill_active();   // needs small disks
 PairFault fill_passive();  // the same
 PairFault active_loses_its_disk();
+// The half that the cluster was made on has its certificate in its store alone. It is started on
+// its empty disk, as a service manager does; then an operator follows docs/pair-operations.md.
+PairFault founder_loses_its_disk(bool promote_other);
 
 // With their outcome in a pair with a witness. Those on disks are not among them.
 std::vector<PairFault> of_all_kinds();

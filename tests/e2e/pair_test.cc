@@ -79,6 +79,100 @@ TEST_F(Pair, WithAWitnessLivesThroughFullDisks) {
   survive(world, fill_active());
 }
 
+// What the other half has is worth more than an empty disk, whichever of the two is active.
+class FounderWithAnEmptyDisk : public Pair, public testing::WithParamInterface<const char*> {
+ protected:
+  // In sync nobody writes beside an empty half, and so nobody makes a token for it.
+  static bool goes_on_alone() { return std::string_view(GetParam()) == "witness"; }
+  static PairFault fault() { return founder_loses_its_disk(!goes_on_alone()); }
+  static void empty(PairMember& half) {
+    half.kill();
+    half.lose_data();
+    half.start();
+  }
+  static void expect_nothing_aside(PairWorld& world) {
+    for (PairMember* half : {&world.primary(), &world.backup()}) {
+      const Result<v1::PairStatus> status = half->status();
+      ASSERT_TRUE(status.ok()) << status.status();
+      EXPECT_EQ(status->quarantined(), 0U) << world.describe();
+    }
+  }
+};
+
+TEST_P(FounderWithAnEmptyDisk, JoinsAgainAfterItWasActive) {
+  PairWorld world({.mode = GetParam()});
+  ASSERT_EQ(&world.active(), &world.primary());
+
+  survive(world, fault(), Meanwhile::ServedByOther);
+
+  EXPECT_EQ(&world.active(), &world.backup());
+  expect_nothing_aside(world);
+  const Result<v1::SwitchOverResponse> back = world.backup().switch_over();
+  EXPECT_TRUE(back.ok()) << back.status() << world.describe();
+}
+
+TEST_P(FounderWithAnEmptyDisk, JoinsAgainAfterItWasPassive) {
+  PairWorld world({.mode = GetParam()});
+  ASSERT_TRUE(world.primary().switch_over().ok()) << world.describe();
+  ASSERT_TRUE(world.becomes_whole()) << world.describe();
+
+  survive(world, fault(), Meanwhile::ServedBySame);
+
+  expect_nothing_aside(world);
+}
+
+// Before it has joined: nobody is served there, nobody can make it begin anew beside the other.
+TEST_P(FounderWithAnEmptyDisk, BeginsNothingByItself) {
+  PairWorld world({.mode = GetParam()});
+  PairMember& founder = world.primary();
+  empty(founder);
+
+  const ProgramOutcome read = founder.cli({"get", "services"});
+  EXPECT_NE(read.exit_code, 0) << read.output;
+  const ProgramOutcome begun = founder.cli({"init"});
+  EXPECT_NE(begun.exit_code, 0) << begun.output;
+  EXPECT_THAT(begun.error, testing::HasSubstr("HF4123")) << world.describe();
+  const Result<v1::PromoteResponse> promoted = founder.promote();
+  EXPECT_THAT(promoted.status().message(), testing::HasSubstr("HF4124"));
+  EXPECT_NE(founder.status()->self().state(), v1::PAIR_STATE_ACTIVE);
+  // The half that is left takes over by itself, or waits for an operator.
+  const ProgramOutcome token =
+      world.backup().cli({"token", "create", "--role", "controller", "--name", "primary"});
+  EXPECT_EQ(token.exit_code == 0, goes_on_alone()) << token.error << world.describe();
+}
+
+// An operator begins anew there while the other half is down, which nothing can refuse.
+TEST_P(FounderWithAnEmptyDisk, OverwritesNobodyAsANewCluster) {
+  PairWorld world({.mode = GetParam()});
+  const ProgramOutcome written = world.primary().cli(
+      {"apply", "-f", "-"},
+      "kind: service\nmetadata: {name: web}\nspec: {ports: [{port: 80, protocol: http}]}\n");
+  ASSERT_EQ(written.exit_code, 0) << written.error;
+  ASSERT_TRUE(world.becomes_equal()) << world.describe();
+  world.primary().kill();  // first: it acknowledges nothing alone
+  world.backup().kill();
+  empty(world.primary());
+  const ProgramOutcome begun = world.primary().cli({"init"});
+  ASSERT_EQ(begun.exit_code, 0) << begun.error << world.describe();
+
+  world.backup().start();
+  const auto refused = [&] {
+    const Result<v1::PairStatus> status = world.primary().status();
+    return status.ok() && std::ranges::any_of(status->problems(), [](const std::string& problem) {
+             return problem.contains("HF4102") && problem.contains("the link to it: ");
+           });
+  };
+  EXPECT_TRUE(eventually(refused, 20s)) << world.describe();
+  if (!goes_on_alone()) EXPECT_TRUE(world.backup().promote().ok()) << world.describe();
+
+  EXPECT_EQ(world.backup().cli({"get", "service", "web"}).exit_code, 0) << world.describe();
+  EXPECT_NE(world.primary().cli({"get", "service", "web"}).exit_code, 0);
+  EXPECT_EQ(world.backup().status()->quarantined(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, FounderWithAnEmptyDisk, testing::Values("witness", "sync"),
+                         [](const auto& info) { return std::string(info.param); });
+
 // Both halves say what is wrong with the disk of one, and the way out works.
 TEST_F(Pair, AHalfWhoseDiskIsFullSaysSoAndHandsOver) {
   PairWorld world({.mode = "witness", .small_disks = true});
