@@ -280,6 +280,9 @@ Actions Protocol::outgrow(Epoch known) {
 Status Protocol::on_replicate(Epoch epoch) {
   const bool below = epoch < promised_ || (state_ == State::Active && epoch <= epoch_) ||
                      (beginning_ && epoch < beginning_->epoch);
+  if (epoch > store::kMaxEpoch) {
+    return absl::InvalidArgumentError(fmt::format("no half was ever active in epoch {}", epoch));
+  }
   if (below || active_in(epoch) == me_) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF4103",
                  fmt::format("epoch {} is over: this half has promised {}", epoch, promised_));
@@ -290,6 +293,8 @@ Status Protocol::on_replicate(Epoch epoch) {
 }
 
 void Protocol::on_appended(Epoch epoch, const Head& head) {
+  // What was let in before a tenure of ours began is on disk after it.
+  if (state_ == State::Active && epoch > epoch_) follow();
   promised_ = std::max(promised_, epoch);
   head_ = head;
 }

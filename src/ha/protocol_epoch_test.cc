@@ -140,6 +140,28 @@ TEST(Epochs, ATenureThatIsOvertakenOnItsWayToTheDiskDoesNotBegin) {
   EXPECT_EQ(rig.at(kB).promised(), 5U);
 }
 
+// It was let in before, and is on disk after.
+TEST(Epochs, WhoIsActiveWhenALaterHistoryIsOnItsDiskFollows) {
+  PairRig rig(Mode::BestEffort);
+  rig.steady();
+  rig.write(kP);
+  ASSERT_TRUE(rig.ship(kP).ok());
+  ASSERT_TRUE(rig.at(kB).on_replicate(2001).ok());
+  rig.run(kB, rig.at(kB).force());
+  ASSERT_EQ(rig.at(kB).state(), State::Active);
+  ASSERT_LT(rig.at(kB).epoch(), 2001U);
+
+  rig.at(kB).on_appended(2001, {.epoch = 2001, .revision = 9});
+  EXPECT_EQ(rig.at(kB).state(), State::Passive);
+}
+
+TEST(Epochs, AnEpochThatNobodyCanHaveIsNotLetIn) {
+  PairRig rig(Mode::Sync);
+  rig.steady();
+  EXPECT_TRUE(absl::IsInvalidArgument(rig.at(kB).on_replicate(store::kMaxEpoch + 1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(rig.at(kB).on_replicate(UINT64_MAX)));
+}
+
 TEST(Epochs, WhoIsAboutToBeginAnEpochTakesNothingOfOnesBelow) {
   PairRig rig(Mode::Sync);
   rig.steady();

@@ -179,7 +179,10 @@ Result<Beat> from_proto(const v1::Beat& beat) {
   const std::optional<Member> member = member_of(beat.member());
   const std::optional<State> state = state_of(beat.state());
   const std::optional<Mode> mode = mode_of(beat.mode());
-  if (!member || !state || !mode || !are_short(beat)) {
+  const Epoch highest =
+      std::max({beat.promised(), beat.hands_over(), beat.head().epoch(), beat.record().epoch()});
+  const bool possible = highest <= store::kMaxEpoch;
+  if (!member || !state || !mode || !are_short(beat) || !possible) {
     return coded(absl::StatusCode::kInvalidArgument, "HF4120",
                  "the other half sent a beat that makes no sense");
   }

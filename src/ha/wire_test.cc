@@ -68,6 +68,9 @@ TEST(PairWire, ABeatThatMakesNoSenseIsRefused) {
     change(beat);
     return split_reason(from_proto(beat).status()).code == "HF4120";
   };
+  EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_promised(store::kMaxEpoch + 1); }));
+  EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_hands_over(UINT64_MAX); }));
+  EXPECT_TRUE(refused([](v1::Beat& beat) { beat.mutable_record()->set_epoch(UINT64_MAX); }));
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_member(v1::PAIR_MEMBER_UNSPECIFIED); }));
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_state(static_cast<v1::PairState>(9)); }));
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_mode(v1::PAIR_MODE_UNSPECIFIED); }));
