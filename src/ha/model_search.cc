@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/rng.h"
 
 namespace holdfast::ha::model {
 namespace {
@@ -132,6 +133,35 @@ class Searching {
 
 Found search(const Options& options, const Limits& limits) {
   return Searching(options, limits).run();
+}
+
+Found walk(const Options& options, const Walks& walks) {
+  Space space(options);
+  Rng rng(walks.seed);
+  Found found;
+  for (uint32_t number = 0; number < walks.walks; ++number) {
+    State state = space.initial();
+    std::vector<std::string> steps;
+    for (uint32_t step = 0; step < walks.steps; ++step) {
+      std::vector<std::pair<Move, State>> ways;
+      space.for_each_next(
+          state, [&](const Move& move, const State& next) { ways.emplace_back(move, next); });
+      if (ways.empty()) break;
+      const auto& [move, next] = ways[rng.below(ways.size())];
+      steps.push_back(
+          fmt::format("{:2}. {}\n      {}", step + 1, space.describe(move), space.describe(next)));
+      found.states += 1;
+      found.depth = std::max(found.depth, step + 1);
+      std::optional<std::string> wrong = space.wrong(state, next);
+      if (!wrong && !space.heals(next)) wrong = "it never works again";
+      state = next;
+      if (!wrong) continue;
+      found.wrong = std::move(*wrong);
+      found.steps = std::move(steps);
+      return found;
+    }
+  }
+  return found;
 }
 
 }  // namespace holdfast::ha::model

@@ -26,4 +26,13 @@ struct Found {
 
 Found search(const Options& options, const Limits& limits);
 
+// `walks` ways of `steps` steps each, drawn from `seed`: deeper than a search gets where there is
+// much of everything. Found::states are those that were met, some more than once.
+struct Walks {
+  uint64_t seed = 1;
+  uint32_t walks = 0;
+  uint32_t steps = 0;
+};
+Found walk(const Options& options, const Walks& walks);
+
 }  // namespace holdfast::ha::model

@@ -46,6 +46,23 @@ TEST_P(EveryOrder, KeepsWhatWasAcknowledgedAndHeals) {
   EXPECT_TRUE(found.complete || found.states >= states);
 }
 
+// What a search reaches only a few steps deep, far.
+TEST_P(EveryOrder, HoldsFarFromTheStart) {
+  Options options = GetParam().options;
+  options.max_epoch += 20;
+  options.crashes = 4;
+  options.writes = 3;
+  options.repeats += 2;
+  options.switches += 2;
+  options.in_flight = 5;
+  const Walks walks{.seed = 1, .walks = static_cast<uint32_t>(2000 / kDivisor), .steps = 80};
+  const Found found = walk(options, walks);
+  fmt::print("{}: {} states on {} walks, up to {} steps\n", GetParam().name, found.states,
+             walks.walks, found.depth);
+  EXPECT_EQ(found.wrong, "") << fmt::format("{}", fmt::join(found.steps, "\n"));
+  EXPECT_GE(found.states, walks.walks * 20U);
+}
+
 std::string name_of(const testing::TestParamInfo<Run>& info) {
   return info.param.name;
 }

@@ -35,9 +35,13 @@ std::vector<string_view> split(string_view text) {
   }
 }
 
-bool parse(string_view text, uint64_t& out, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+bool parse(string_view text, uint64_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string checksum(string_view body) {
+  return fmt::format("{:016x}", StableHash(0).add(body).value());
 }
 
 std::string word(const std::string& id) {
@@ -50,7 +54,7 @@ std::string record_line(const Record& record) {
   const std::string body =
       fmt::format("{} {} {} {} {}", kForm, record.epoch, record.in_sync.bits(),
                   word(record.store_id(Member::Primary)), word(record.store_id(Member::Backup)));
-  return fmt::format("{} {:016x}\n", body, StableHash(0).add(body).value());
+  return fmt::format("{} {}\n", body, checksum(body));
 }
 
 Result<Record> parse_record(string_view line) {
@@ -58,11 +62,8 @@ Result<Record> parse_record(string_view line) {
   line.remove_suffix(1);
   const std::vector<string_view> fields = split(line);
   if (fields.size() != kFields || fields[0] != kForm) return damaged("it is of another form");
-  uint64_t sum = 0;
   const string_view body = line.substr(0, line.rfind(' '));
-  if (!parse(fields[5], sum, 16) || sum != StableHash(0).add(body).value()) {
-    return damaged("its checksum is wrong");
-  }
+  if (fields[5] != checksum(body)) return damaged("its checksum is wrong");
   Record record;
   uint64_t bits = 0;
   if (!parse(fields[1], record.epoch) || !parse(fields[2], bits) || bits > 3) {

@@ -93,6 +93,9 @@ Result<Record> from_proto(const v1::WitnessRecord& record) {
   if (record.primary_store_id().size() > kMaxWords || record.backup_store_id().size() > kMaxWords) {
     return coded(absl::StatusCode::kInvalidArgument, "HF4203", "a store's id is too long");
   }
+  if (record.epoch() > store::kMaxEpoch) {
+    return coded(absl::StatusCode::kInvalidArgument, "HF4203", "an epoch that nobody can have");
+  }
   const int bits = (record.primary_in_sync() ? 1 : 0) | (record.backup_in_sync() ? 2 : 0);
   Record out{.epoch = record.epoch(), .in_sync = Members::from_bits(static_cast<uint8_t>(bits))};
   out.store_id(Member::Primary) = record.primary_store_id();
@@ -179,8 +182,7 @@ Result<Beat> from_proto(const v1::Beat& beat) {
   const std::optional<Member> member = member_of(beat.member());
   const std::optional<State> state = state_of(beat.state());
   const std::optional<Mode> mode = mode_of(beat.mode());
-  const Epoch highest =
-      std::max({beat.promised(), beat.hands_over(), beat.head().epoch(), beat.record().epoch()});
+  const Epoch highest = std::max({beat.promised(), beat.hands_over(), beat.head().epoch()});
   const bool possible = highest <= store::kMaxEpoch;
   if (!member || !state || !mode || !are_short(beat) || !possible) {
     return coded(absl::StatusCode::kInvalidArgument, "HF4120",

@@ -19,7 +19,7 @@ inline constexpr size_t kMaxWords = 256;  // bytes of a name, an address, a vers
 v1::PairHead to_proto(const Head& head);
 Head from_proto(const v1::PairHead& head);
 v1::WitnessRecord to_proto(const Record& record);
-// kInvalidArgument HF4203 if an id is too long.
+// kInvalidArgument HF4203 if an id is too long, or the epoch is above kMaxEpoch.
 Result<Record> from_proto(const v1::WitnessRecord& record);
 v1::PairMember to_proto(Member member);
 v1::PairState to_proto(State state);
@@ -27,7 +27,8 @@ v1::PairMode to_proto(Mode mode);
 
 v1::BeatSwitch to_proto(const SwitchNews& news);
 v1::Beat to_proto(const Beat& beat);
-// kInvalidArgument HF4120 for a member, state or mode there is none of, or a text that is too long.
+// kInvalidArgument HF4120 for a member, state, mode or epoch there is none of, or a text that is
+// too long.
 Result<Beat> from_proto(const v1::Beat& beat);
 
 v1::PairEntry to_proto(const store::Entry& entry);

@@ -70,7 +70,6 @@ TEST(PairWire, ABeatThatMakesNoSenseIsRefused) {
   };
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_promised(store::kMaxEpoch + 1); }));
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_hands_over(UINT64_MAX); }));
-  EXPECT_TRUE(refused([](v1::Beat& beat) { beat.mutable_record()->set_epoch(UINT64_MAX); }));
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_member(v1::PAIR_MEMBER_UNSPECIFIED); }));
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_state(static_cast<v1::PairState>(9)); }));
   EXPECT_TRUE(refused([](v1::Beat& beat) { beat.set_mode(v1::PAIR_MODE_UNSPECIFIED); }));
@@ -78,6 +77,14 @@ TEST(PairWire, ABeatThatMakesNoSenseIsRefused) {
   EXPECT_TRUE(refused([](v1::Beat& beat) {
     for (int i = 0; i < 100; ++i) beat.add_tenures();
   }));
+}
+
+TEST(PairWire, ARecordOfAnEpochThatNobodyCanHaveIsRefused) {
+  v1::WitnessRecord record;
+  record.set_epoch(store::kMaxEpoch);
+  EXPECT_TRUE(from_proto(record).ok());
+  record.set_epoch(store::kMaxEpoch + 1);
+  EXPECT_EQ(split_reason(from_proto(record).status()).code, "HF4203");
 }
 
 TEST(PairWire, OnlyTheLatestTenuresTravel) {
