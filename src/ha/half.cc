@@ -323,6 +323,12 @@ HalfActions Half::on_promised(Epoch epoch, Time now) {
 Result<HalfActions> Half::switch_over(Time now) {
   wake(now);
   const PeerFacts before = protocol_.facts();
+  // Nobody would tell what became of it, and writes would wait for that.
+  if (options_.pair.mode == Mode::Witness && witness_silent_since_ && is_active()) {
+    return coded(absl::StatusCode::kFailedPrecondition, "HF4104",
+                 fmt::format("the witness has not answered for {}: nothing was changed",
+                             to_short_string(*witness_silence(now))));
+  }
   TRY_OK(protocol_.switch_over());
   frozen_since_ = now;
   HalfActions actions = carry({}, before, now);
@@ -388,6 +394,8 @@ Beat Half::describe() const {
   beat.schema_max = options_.schema_max;
   beat.needs_copy = needs_copy_;
   beat.in_sync = protocol_.peer_in_sync();
+  beat.lease = std::chrono::floor<std::chrono::milliseconds>(options_.timing.lease);
+  beat.take = std::chrono::floor<std::chrono::milliseconds>(options_.timing.take);
   return beat;
 }
 

@@ -57,6 +57,9 @@ struct Beat {
   bool in_sync = false;     // of an active half: who hears it has all that is acknowledged
   bool disk_fails = false;  // for people to see
   std::optional<SwitchNews> last_switch{};  // the same, for a half that was restarted since
+  // Its own Timing, to the millisecond; zero: it does not say.
+  Duration lease{0};
+  Duration take{0};
 };
 inline constexpr size_t kMaxTenures = 64;
 
@@ -233,6 +236,10 @@ class Half {
   Time expiry() const;
   Status not_active(Time now) const;
   Status peer_fits() const;
+  // What is left of Timing::lease beside a peer that takes over sooner than this half would.
+  Duration lease() const;
+  // OK, or HF4131: the halves are configured with different timings.
+  Status timings() const;
   Status mismatch() const;
   std::string if_peer_takes(Time now) const;
 

@@ -86,6 +86,45 @@ TEST_F(PromisingBackup, WhoLeadsNeedsNoCopyAnyMore) {
   EXPECT_FALSE(half_->is_unfit());
 }
 
+class PromisingPrimary : public HalfTest {};
+
+TEST_F(PromisingPrimary, ALeaseIsNoLongerThanTheOtherPromises) {
+  lead();
+  peers_.lease = 200ms;
+  peers_.take = 400ms;
+  const Time sent = now_;
+  peers_.heard = send().number;
+  hear();
+  EXPECT_EQ(code(half_->problems(now_).back()), "HF4131");
+  pass(sent + 195ms - now_);
+  EXPECT_TRUE(half_->may_read(now_).ok());
+  pass(2ms);
+  EXPECT_EQ(code(half_->may_read(now_)), "HF4107") << "400 ms less two beats and a hundredth";
+}
+
+TEST_F(PromisingPrimary, NothingIsHandedOverWhileTheWitnessIsAway) {
+  lead();
+  take(half_->on_witness_silent(uint64_t{1} << 63 | 1, now_));
+  const Result<HalfActions> refused = half_->switch_over(now_);
+  EXPECT_EQ(code(refused.status()), "HF4104");
+  EXPECT_FALSE(half_->protocol().frozen());
+  take(half_->on_witness(uint64_t{1} << 63 | 2, {false, witness_}, now_));
+  EXPECT_TRUE(half_->switch_over(now_).ok());
+}
+
+// The question may have reached it, or not: nobody knows, and writes do not wait for that.
+TEST_F(PromisingPrimary, WritesGoOnWhenTheWitnessGoesAwayDuringASwitchover) {
+  lead();
+  Result<HalfActions> actions = half_->switch_over(now_);
+  ASSERT_TRUE(actions.ok());
+  take(*std::move(actions));
+  take(half_->on_quiet(now_));
+  ASSERT_TRUE(asked_ && asked_->change);
+  for (int i = 0; i < 25; ++i) exchange();
+  EXPECT_TRUE(half_->may_write(now_).ok()) << half_->may_write(now_);
+  EXPECT_TRUE(half_->may_read(now_).ok());
+}
+
 class SyncPromise : public HalfTest {
  protected:
   SyncPromise() : HalfTest(Member::Primary, Mode::Sync) {}

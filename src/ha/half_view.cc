@@ -1,6 +1,8 @@
 // What a half says of itself: to clients, to operators.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/reason.h"
 #include "ha/half.h"
 #include "ha/shipping.h"
@@ -22,7 +24,26 @@ bool Half::peer_alive(Time now) const {
 
 bool Half::has_lease(Time now) const {
   const bool trusted = lease_from_ && distrust_ == 0 && !is_late(now);
-  return trusted && now < *lease_from_ + options_.timing.lease;
+  return trusted && now < *lease_from_ + lease();
+}
+
+// To hear us is the peer's promise not to take over for its own Timing::take.
+Duration Half::lease() const {
+  const Timing& timing = options_.timing;
+  if (!peer_ || peer_->take == Duration::zero()) return timing.lease;
+  const Duration held = peer_->take - peer_->take / 100 - 2 * timing.beat;
+  return std::clamp(held, Duration::zero(), timing.lease);
+}
+
+Status Half::timings() const {
+  const Beat mine = describe();
+  const bool says = peer_ && peer_->take > Duration::zero();
+  if (!says || (peer_->take == mine.take && peer_->lease == mine.lease)) return absl::OkStatus();
+  return coded(
+      StatusCode::kFailedPrecondition, "HF4131",
+      fmt::format("ha.lease and ha.take are {} and {} here, {} and {} at {}",
+                  to_short_string(mine.lease), to_short_string(mine.take),
+                  to_short_string(peer_->lease), to_short_string(peer_->take), peer_->name));
 }
 
 std::optional<Duration> Half::witness_silence(Time now) const {
@@ -180,6 +201,7 @@ std::vector<Status> Half::problems(Time now) const {
     const Status sync = may_sync(describe(), *peer_);
     const bool waits = is_active() && may_read(now).ok() && !serves(now).ok();
     if (!sync.ok()) problems.push_back(waits ? serves(now) : sync);
+    if (const Status same = timings(); !same.ok()) problems.push_back(same);
     if (sync.ok() && is_active() && !protocol_.peer_in_sync()) {
       add("HF4109", fmt::format("the {} is not in sync: it lacks {} revisions", peer, lag()));
     }

@@ -11,7 +11,7 @@ namespace holdfast::ha::sim {
 
 enum class Bug : uint8_t {
   None,
-  LeaseTooLong,         // three times what the other half was promised
+  LeaseTooLong,         // three times what the other half keeps to, and it says so
   EchoWhileClaiming,    // who takes over still says what it has heard
   EchoToTheReplaced,    // who took over, and was restarted, says what it has heard of the former
   ClockStops,           // while the process does

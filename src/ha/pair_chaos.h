@@ -51,6 +51,8 @@ class Chaos {
  public:
   Chaos(World& world, const Swarm& swarm) : world_(world), swarm_(swarm) { set_weather(); }
 
+  // Two kinds of fault by themselves.
+  void strand_readers(size_t node, Duration length);
   void lose_answer(size_t node, Duration length);
   // One fault, which ends by itself; when the next one is due.
   Duration strike();
@@ -68,7 +70,6 @@ class Chaos {
   void isolate(size_t node, Duration length);
   void cut_control(size_t node, Duration length);
   void cut_client(size_t node, Duration length);
-  void strand_readers(size_t node, Duration length);
   void flap(size_t node, Duration length);
   void revive(size_t node, Duration length);
   void lose_witness(size_t node, Duration length);

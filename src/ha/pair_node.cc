@@ -101,6 +101,7 @@ void World::beat_now(Node& node) {
   const size_t index = index_of(node);
   const size_t other = 1 - index;
   Beat beat = node.half->next_beat(local(index), node.disk.facts());
+  if (has(Bug::LeaseTooLong)) beat.take *= 3;
   const bool claiming = node.half->protocol().claiming();
   const bool echoes = has(claiming ? Bug::EchoWhileClaiming : Bug::EchoToTheReplaced);
   if (echoes && node.half->peer()) beat.heard = node.half->peer()->number;

@@ -128,6 +128,23 @@ TEST(PairSimulation, WhoLearnsLateThatItWonLetsTheOtherReadOut) {
   }
 }
 
+// Each file is good by itself, and nobody compares them: what a half may read by is what the other
+// has promised.
+TEST(PairSimulation, WhoseTimingsDifferReadsByWhatTheOtherPromised) {
+  for (uint64_t seed = 1; seed <= 2 * kRounds; ++seed) {
+    WorldOptions options = steady(seed);
+    options.timing = {.lease = 6s, .drop = 7s, .take = 10s, .vote_patience = 11s};
+    options.backups_timing = Timing{};
+    ASSERT_TRUE(check(options.timing).ok());
+    World world(options);
+    Chaos chaos(world, {});
+    world.run_until(world.now() + 15s);
+    chaos.strand_readers(0, 4s);
+    world.run_until(world.now() + 15s);
+    for (const std::string& failure : world.checks().failures()) ADD_FAILURE() << failure;
+  }
+}
+
 // A half leads alone for a while, agents hear of it, and then its disk is lost: nobody else knows
 // of the epoch that they have seen.
 TEST(PairSimulation, AgentsThatSawTheEpochOfALostDiskObeyAgain) {

@@ -125,7 +125,7 @@ void World::start(size_t index) {
   say(fmt::format("{} starts, epoch {}, revision {}", to_string(node.me), node.disk.promised,
                   node.disk.head.revision));
   HalfOptions options{.pair = {.me = node.me, .mode = options_.mode},
-                      .timing = options_.timing,
+                      .timing = timing_of(index),
                       .process = fmt::format("process-{}", node.life),
                       .name = std::string(to_string(node.me)),
                       .address = fmt::format("{}", index),

@@ -33,7 +33,8 @@ inline constexpr uint32_t kKeys = 8;
 struct WorldOptions {
   Mode mode = Mode::Witness;
   Timing timing{};
-  std::array<double, 2> rate{1, 1};  // of the nodes' clocks
+  std::optional<Timing> backups_timing{};  // else the same
+  std::array<double, 2> rate{1, 1};        // of the nodes' clocks
   Duration client_timeout = std::chrono::seconds(3);
   uint64_t seed = 1;
   Bug bug = Bug::None;
@@ -219,6 +220,9 @@ class World {
   void in_process(size_t index, uint64_t life, std::function<void()> what);
   void settle(Node& node);
   Time world_time(size_t node, Time local) const;
+  const Timing& timing_of(size_t node) const {
+    return node == 1 && options_.backups_timing ? *options_.backups_timing : options_.timing;
+  }
   size_t index_of(const Node& node) const { return static_cast<size_t>(node.me); }
 
   // pair_node.cc

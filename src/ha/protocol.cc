@@ -318,9 +318,10 @@ Actions Protocol::on_quiet() {
   return try_hand_over();
 }
 
+// Whatever the witness was asked: if it has let the peer begin, the peer takes nothing of our epoch
+// any more, and nothing is acknowledged without it.
 void Protocol::thaw() {
-  if (!frozen_ || asked_to_hand_over_) return;
-  frozen_ = quiet_ = false;
+  frozen_ = quiet_ = asked_to_hand_over_ = false;
 }
 
 Actions Protocol::try_hand_over() {

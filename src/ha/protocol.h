@@ -121,7 +121,7 @@ class Protocol {
   Status switch_over();
   // Nothing is on its way to the own disk any more.
   Actions on_quiet();
-  // It takes too long: writes go on, unless the witness was already asked.
+  // It takes too long: writes go on, whatever becomes of it.
   void thaw();
   // An operator takes the risk: active from now on, alone.
   Actions force();

@@ -169,6 +169,8 @@ v1::Beat to_proto(const Beat& beat) {
   out.set_schema_max(beat.schema_max);
   add_tenures(beat.tenures, kMaxTenures, *out.mutable_tenures());
   out.set_floor(beat.floor);
+  out.set_lease_ms(in_milliseconds(beat.lease));
+  out.set_take_ms(in_milliseconds(beat.take));
   out.set_needs_copy(beat.needs_copy);
   out.set_in_sync(beat.in_sync);
   out.set_disk_fails(beat.disk_fails);
@@ -206,6 +208,8 @@ Result<Beat> from_proto(const v1::Beat& beat) {
   out.schema_max = beat.schema_max();
   out.tenures = from_proto(beat.tenures());
   out.floor = beat.floor();
+  out.lease = duration_of(beat.lease_ms());
+  out.take = duration_of(beat.take_ms());
   out.needs_copy = beat.needs_copy();
   out.in_sync = beat.in_sync();
   out.disk_fails = beat.disk_fails();
