@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/reason.h"
+#include "store/replica.h"
 
 namespace holdfast::ha {
 
@@ -21,6 +22,11 @@ Status may_replace(const Record& current, const RecordChange& change) {
   if (!whole) {
     return coded(StatusCode::kInvalidArgument, "HF4203",
                  "a record needs a higher epoch, and an active half that is in sync");
+  }
+  const bool leaps = current.epoch != 0 && next.epoch - current.epoch > kMaxLeap;
+  if (next.epoch > store::kMaxEpoch || leaps) {
+    return coded(StatusCode::kInvalidArgument, "HF4203",
+                 fmt::format("epoch {} is too far above {}", next.epoch, current.epoch));
   }
   const bool known =
       current.in_sync.has(active) && current.store_id(active) == next.store_id(active);

@@ -15,9 +15,14 @@ struct RecordChange {
   bool operator==(const RecordChange&) const = default;
 };
 
+// A forced promotion leaps a thousand.
+inline constexpr Epoch kMaxLeap = 1'000'000;
+
 // Whether `change` may replace `current` (epoch 0: none). kAborted HF4201: another was faster;
 // kFailedPrecondition HF4202: whoever would be active is not in sync, or is on another disk;
 // kInvalidArgument HF4203: it makes no sense.
+// An epoch that leaves hardly any after it is one of those, whoever insists: it is above
+// store::kMaxEpoch, or more than kMaxLeap above a record that there is.
 Status may_replace(const Record& current, const RecordChange& change);
 
 }  // namespace holdfast::ha

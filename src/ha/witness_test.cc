@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/reason.h"
+#include "store/replica.h"
 
 namespace holdfast::ha {
 namespace {
@@ -76,6 +77,20 @@ TEST(Witness, RefusesRecordsThatMakeNoSense) {
   Record nameless = record(5, kBoth);
   nameless.store_id(Member::Backup).clear();
   EXPECT_TRUE(refused(nameless)) << "a member without a disk";
+}
+
+TEST(Witness, RefusesAnEpochThatLeavesNoneEvenByForce) {
+  const auto code = [](const Record& current, Epoch epoch) {
+    return code_of(may_replace(
+        current, {.expected = current.epoch, .record = record(epoch, kBoth), .force = true}));
+  };
+  EXPECT_EQ(code(record(3, kBoth), ~Epoch{0}), "HF4203");
+  EXPECT_EQ(code({}, store::kMaxEpoch + 1), "HF4203");
+  EXPECT_EQ(code({}, store::kMaxEpoch), "") << "a new witness is told what the pair has";
+  EXPECT_EQ(code(record(3, kBoth), 3 + kMaxLeap + 1), "HF4203");
+  EXPECT_EQ(code(record(3, kBoth), 3 + kMaxLeap), "");
+  EXPECT_EQ(code(record(store::kMaxEpoch - 1, kBoth), store::kMaxEpoch), "");
+  EXPECT_EQ(code(record(store::kMaxEpoch, kBoth), store::kMaxEpoch + 1), "HF4203");
 }
 
 }  // namespace
