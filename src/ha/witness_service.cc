@@ -48,9 +48,32 @@ asio::awaitable<Status> WitnessService::find_out() {
   co_return absl::OkStatus();
 }
 
+asio::awaitable<Status> WitnessService::save(Record record) {
+  const Status saved = co_await store::run_on<Status>(
+      disk_, [path = path_, record = std::move(record)] { return save_record(path, record); });
+  const bool news = saved.ok() != written_.ok();
+  written_ = saved.ok() ? saved : disk_failed(saved);
+  if (saved.ok() && news) log::info("the witness's disk takes its record again");
+  if (!saved.ok() && news) {
+    log::error("the witness's record was not written", {{"why", saved.ToString()}});
+  }
+  co_return written_;
+}
+
+// What is on the disk, once more: nothing comes of it but that the disk is known to take it. Not
+// beside a change, which it would undo.
+asio::awaitable<void> WitnessService::try_disk() {
+  if (written_.ok() || busy_ || !certain_ || record_.epoch == 0) co_return;
+  busy_ = true;
+  static_cast<void>(co_await save(record_));
+  busy_ = false;
+  free_.cancel();
+}
+
 asio::awaitable<Result<v1::WitnessRecord>> WitnessService::read() {
   stats_.reads += 1;
   CO_TRY_OK(co_await find_out());
+  co_await try_disk();
   co_return to_proto(record_);
 }
 
@@ -81,12 +104,10 @@ asio::awaitable<Result<v1::ChangeRecordResponse>> WitnessService::change_next(Re
   answer.set_accepted(may.ok());
   if (may.ok()) {
     certain_ = false;
-    const Status saved = co_await store::run_on<Status>(
-        disk_, [path = path_, record = wanted.record] { return save_record(path, record); });
+    const Status saved = co_await save(wanted.record);
     if (!saved.ok()) {
       stats_.failed += 1;
-      log::error("the witness's record was not written", {{"why", saved.ToString()}});
-      co_return disk_failed(saved);
+      co_return saved;
     }
     record_ = wanted.record;
     certain_ = true;

@@ -38,17 +38,23 @@ class WitnessService {
   asio::awaitable<Result<v1::ChangeRecordResponse>> change(v1::ChangeRecordRequest request);
 
   const Record& record() const { return record_; }
+  // OK, or HF4205 why the last record was not written: until one is. Whoever reads makes it try the
+  // record that it has.
+  const Status& disk() const { return written_; }
   const WitnessStats& stats() const { return stats_; }
 
  private:
   WitnessService(const asio::any_io_executor& loop, std::string path, Record record);
   asio::awaitable<Result<v1::ChangeRecordResponse>> change_next(RecordChange wanted);
   asio::awaitable<Status> find_out();
+  asio::awaitable<Status> save(Record record);
+  asio::awaitable<void> try_disk();
 
   asio::any_io_executor loop_;
   const std::string path_;
   Record record_;
   bool certain_ = true;  // record_ is what the file says
+  Status written_;
   WitnessStats stats_;
   bool busy_ = false;
   asio::steady_timer free_;
