@@ -24,9 +24,9 @@ constexpr ReasonInfo kReasons[] = {
      "set ha.role to backup on one of them and restart it"},
     {"HF4107", "not confirmed as active",
      "The other half has not confirmed lately that this one is active, so it answers no reads.",
-     "look at the link between the two: it serves again by itself; in mode sync, if the other half "
-     "is "
-     "lost, `holdfast ha promote --force`"},
+     "look at the link between the two: it serves again by itself. If the other half is lost: with "
+     "a witness bring that back, and this one goes on alone; in mode sync, or if the witness is "
+     "lost too, `holdfast ha promote --force` here"},
     {"HF4108", "handing over", "A switchover is under way; the other half takes the writes.",
      "nothing: clients follow by themselves"},
     {"HF4109", "the pair is not in sync",
@@ -37,8 +37,11 @@ constexpr ReasonInfo kReasons[] = {
      "each other.",
      "leave them at their defaults, or change the two that are named"},
     {"HF4111", "the witness does not answer",
-     "The pair goes on as it is, but neither half can take over from the other.",
-     "bring the witness back, or look at the way to it"},
+     "The pair goes on as it is, but neither half can take over from the other, nor go on without "
+     "it: if a half is lost now, nobody serves.",
+     "bring the witness back, or look at the way to it; if it and the other half are lost, see "
+     "that "
+     "this one has everything with `holdfast ha promote`, then add --force"},
     {"HF4112", "versions too far apart",
      "What one half writes the other cannot read; nothing is replicated between them.",
      "upgrade the older half: each version works with the one before it"},
@@ -94,6 +97,14 @@ constexpr ReasonInfo kReasons[] = {
      "It is full, or broken. An active half answers reads and refuses every write; a passive one "
      "falls behind.",
      "if the half is active and the other in sync, `holdfast ha switchover`; then make room on it"},
+    {"HF4127", "this half's witness is not the other's",
+     "What the witness says that this half asks is not what the active half was told: most likely "
+     "they ask two. This half cannot take over then.",
+     "give both halves the same ha.witness and restart the one that is wrong"},
+    {"HF4128", "two timings",
+     "The halves are configured with different ha.lease or ha.take. Reads stay right, since each "
+     "goes by the shorter one, but a half may answer nobody (HF4107) between two beats.",
+     "give both halves the same times, best their defaults, and restart the one that is wrong"},
     {"HF4130", "a forced promotion loses what the other half knows alone",
      "Nothing was done. What the other half acknowledged and this one has not heard of is lost to "
      "clients; when that half comes back, its whole store is set aside on its disk before it takes "
@@ -107,11 +118,14 @@ constexpr ReasonInfo kReasons[] = {
     {"HF4202", "the witness refuses",
      "The half that would be active may lack acknowledged writes, or has another disk.",
      "bring the other half back; `holdfast ha promote --force` if it is lost for good"},
-    {"HF4203", "a record that makes no sense", "A half asked the witness for what it never keeps.",
+    {"HF4203", "a record that makes no sense",
+     "A half asked the witness for what it never keeps, such as an epoch far above all before it.",
      "see that halves and witness are of versions next to each other"},
     {"HF4204", "the witness's record is damaged", "Its file was cut or altered.",
      "restore the file; or remove it while both halves run and are in sync"},
-    {"HF4205", "the witness cannot write", "Its disk does not take the record.",
+    {"HF4205", "the witness cannot write",
+     "Its disk does not take the record. It says what it has, but nobody can take over, or go on "
+     "without the other half. Its own /readyz says so, too, until a record is written.",
      "make room on its disk, or mend its permissions"},
     {"HF4206", "the witness has no record of the pair",
      "It is new, or lost its disk, or the mode of the pair was another before, and no half was "

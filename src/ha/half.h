@@ -184,6 +184,10 @@ class Half {
   const std::optional<Beat>& peer() const { return peer_; }
   Duration peer_silence(Time now) const { return now - silent_since_; }
   std::optional<Duration> witness_silence(Time now) const;
+  // Every answer of the own witness, beside on_witness(): for people to see.
+  void note_witness(const Result<WitnessAnswer>& said, Time now);
+  // By its last answer; nothing before the first.
+  const std::optional<Record>& witness_record() const { return witness_record_; }
   // Revisions that the peer lacks, by its last beat; 0 if this half is not active.
   store::Revision lag() const;
   // Whether the passive half has all that is acknowledged, as far as this one knows.
@@ -192,7 +196,7 @@ class Half {
   // "the backup takes over within 1.1 s, nothing is lost", and the like.
   std::string if_active_died(Time now) const;
   // Each with its code: HF4102, HF4106, HF4107 (active, and may not serve), HF4109, HF4111, HF4112,
-  // HF4113, HF4117, HF4118, HF4206, HF4207.
+  // HF4113, HF4117, HF4118, HF4127, HF4128, HF4206, HF4207; what the witness says (HF42nn).
   std::vector<Status> problems(Time now) const;
   uint64_t late_ticks() const { return late_ticks_; }
   const Protocol& protocol() const { return protocol_; }
@@ -223,6 +227,9 @@ class Half {
   bool take_process(const std::string& process, Time now);
   bool is_stalled(Time now) const;
   bool lacks_record() const;
+  bool has_other_witness(Time now) const;
+  void add_witness_problems(Time now, std::vector<Status>& problems) const;
+  Status witness_error(Time now) const;
   void note_echo(const Beat& beat);
   void heard_sign(Time now) { silent_since_ = std::max(silent_since_, now); }
   bool may_ask(Time now) const { return now >= next_ask_; }
@@ -238,7 +245,7 @@ class Half {
   Status peer_fits() const;
   // What is left of Timing::lease beside a peer that takes over sooner than this half would.
   Duration lease() const;
-  // OK, or HF4131: the halves are configured with different timings.
+  // OK, or HF4128: the halves are configured with different timings.
   Status timings() const;
   Status mismatch() const;
   std::string if_peer_takes(Time now) const;
@@ -275,6 +282,10 @@ class Half {
   int failures_ = 0;
   std::optional<Time> witness_heard_{};
   std::optional<Time> witness_silent_since_{};
+  std::optional<Record> witness_record_{};
+  std::optional<Time> witness_differs_{};  // since when its record is not the active half's
+  Status witness_error_{};                 // and not only silence
+  Time witness_error_at_{};
   uint64_t probes_ = 0;
   Time next_probe_{};
   // Votes, switches.

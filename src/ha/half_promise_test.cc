@@ -95,7 +95,7 @@ TEST_F(PromisingPrimary, ALeaseIsNoLongerThanTheOtherPromises) {
   const Time sent = now_;
   peers_.heard = send().number;
   hear();
-  EXPECT_EQ(code(half_->problems(now_).back()), "HF4131");
+  EXPECT_EQ(code(half_->problems(now_).back()), "HF4128");
   pass(sent + 195ms - now_);
   EXPECT_TRUE(half_->may_read(now_).ok());
   pass(2ms);

@@ -16,6 +16,11 @@ std::string_view other_name(Member me) {
   return to_string(other(me));
 }
 
+std::string lacks_text(store::Revision lacks) {
+  if (lacks <= 0) return "it has not yet confirmed what was written last";
+  return fmt::format("it lacks {} {}", lacks, lacks == 1 ? "revision" : "revisions");
+}
+
 }  // namespace
 
 bool Half::peer_alive(Time now) const {
@@ -40,7 +45,7 @@ Status Half::timings() const {
   const bool says = peer_ && peer_->take > Duration::zero();
   if (!says || (peer_->take == mine.take && peer_->lease == mine.lease)) return absl::OkStatus();
   return coded(
-      StatusCode::kFailedPrecondition, "HF4131",
+      StatusCode::kFailedPrecondition, "HF4128",
       fmt::format("ha.lease and ha.take are {} and {} here, {} and {} at {}",
                   to_short_string(mine.lease), to_short_string(mine.take),
                   to_short_string(peer_->lease), to_short_string(peer_->take), peer_->name));
@@ -108,9 +113,11 @@ Status Half::may_read(Time now) const {
   if (protocol_.required() == Members::of(options_.pair.me) || has_lease(now)) {
     return absl::OkStatus();
   }
+  const std::string since =
+      lease_from_ ? fmt::format("for {}", to_short_string(now - *lease_from_)) : "yet";
   return coded(StatusCode::kUnavailable, "HF4107",
-               fmt::format("the {} has not confirmed for {} that this half is the active one",
-                           other_name(options_.pair.me), to_short_string(options_.timing.lease)));
+               fmt::format("the {} has not confirmed {} that this half is the active one",
+                           other_name(options_.pair.me), since));
 }
 
 Status Half::serves(Time now) const {
@@ -154,6 +161,10 @@ std::string Half::if_peer_takes(Time now) const {
     case Mode::Witness:
       break;
   }
+  if (!witness_error(now).ok()) {
+    return fmt::format("the {} takes over when the witness can do what it is asked: {}", passive,
+                       std::string(witness_error(now).message()));
+  }
   if (witness_silent_since_) {
     return fmt::format("the {} takes over when the witness answers again (silent for {})", passive,
                        to_short_string(*witness_silence(now)));
@@ -180,6 +191,11 @@ std::string Half::if_active_died(Time now) const {
     return fmt::format("nobody takes over: the {} is not in sync and lacks acknowledged writes",
                        to_string(passive));
   }
+  if (has_other_witness(now)) {
+    return fmt::format(
+        "nobody takes over: the witness that the {} asks has another record than the active half's",
+        to_string(passive));
+  }
   return if_peer_takes(now);
 }
 
@@ -203,22 +219,40 @@ std::vector<Status> Half::problems(Time now) const {
     if (!sync.ok()) problems.push_back(waits ? serves(now) : sync);
     if (const Status same = timings(); !same.ok()) problems.push_back(same);
     if (sync.ok() && is_active() && !protocol_.peer_in_sync()) {
-      add("HF4109", fmt::format("the {} is not in sync: it lacks {} revisions", peer, lag()));
+      add("HF4109", fmt::format("the {} is not in sync: {}", peer, lacks_text(lag())));
     }
     const bool passive = !is_active() && peer_->facts.state == State::Active;
     if (sync.ok() && passive && !peer_->in_sync) {
       const store::Revision lacks = peer_->facts.head.revision - protocol_.head().revision;
-      add("HF4109", fmt::format("this half is not in sync: it lacks {} revisions",
-                                std::max<store::Revision>(0, lacks)));
+      add("HF4109", fmt::format("this half is not in sync: {}", lacks_text(lacks)));
     }
     if (is_stalled(now)) {
       add("HF4117", fmt::format("the {} does not take what it is sent: {}", peer,
                                 std::string(stalled_->why.message())));
     }
   }
-  if (options_.pair.mode == Mode::Witness && witness_silent_since_) {
+  add_witness_problems(now, problems);
+  return problems;
+}
+
+void Half::add_witness_problems(Time now, std::vector<Status>& problems) const {
+  const auto add = [&](std::string_view code, std::string_view message) {
+    problems.push_back(coded(StatusCode::kFailedPrecondition, code, message));
+  };
+  if (const Status error = witness_error(now); !error.ok()) {
+    problems.push_back(error);
+  } else if (options_.pair.mode == Mode::Witness && witness_silent_since_) {
     add("HF4111",
         fmt::format("the witness has not answered for {}", to_short_string(*witness_silence(now))));
+  }
+  if (has_other_witness(now)) {
+    const Epoch epoch = peer_->facts.record.epoch;
+    const std::string mine = witness_record_->epoch == 0
+                                 ? "no record"
+                                 : fmt::format("a record of epoch {}", witness_record_->epoch);
+    add("HF4127", fmt::format("this half's witness has {}, and the active half's one of epoch {}: "
+                              "is ha.witness the same on both?",
+                              mine, epoch));
   }
   if (protocol_.unconfirmed() && protocol_.epoch() > 1) {
     add("HF4118", fmt::format("the witness does not know of epoch {} yet: what is acknowledged now "
@@ -234,7 +268,6 @@ std::vector<Status> Half::problems(Time now) const {
   if (lacks_record() && !peer_active) {
     add("HF4206", "the witness has no record of this pair, so neither half may begin by itself");
   }
-  return problems;
 }
 
 }  // namespace holdfast::ha

@@ -73,10 +73,16 @@ store::Revision PairService::lag() const {
 // A half that is not heard may be there, and not be let in: the link knows.
 std::string PairService::with_cause(const Status& problem) const {
   std::string text(problem.message());
-  const bool silent = split_reason(problem).code == "HF4102";
-  if (silent && !link_.failure().ok()) {
+  const std::string_view code = split_reason(problem).code;
+  if (code == "HF4102" && !link_.failure().ok()) {
     text += fmt::format("; the link to it: {}", std::string(link_.failure().message()));
   }
+  if (!witness_) return text;
+  if (code == "HF4111" && !witness_->failure().ok()) {
+    text +=
+        fmt::format("; at {}: {}", witness_->address(), std::string(witness_->failure().message()));
+  }
+  if (code == "HF4127") text += fmt::format(" It is {} here", witness_->address());
   return text;
 }
 
@@ -117,7 +123,8 @@ v1::PairStatus PairService::status() const {
   *out.mutable_peer() = describe_peer();
   out.set_in_sync(half_.in_sync(now));
   out.set_lag(lag());
-  *out.mutable_record() = to_proto(half_.protocol().record());
+  // What the active half says of it is not what the own witness says: that one decides here.
+  *out.mutable_record() = to_proto(half_.witness_record().value_or(half_.protocol().record()));
   if (witness_) {
     out.set_witness(witness_->address());
     *out.mutable_witness_silent() = proto_duration(witness_->silence());

@@ -254,6 +254,7 @@ asio::awaitable<void> PairService::ask_witness(AskWitness ask) {
   const Result<WitnessAnswer> answer = co_await witness_->ask(std::move(ask.change));
   const bool cancelled = co_await net::is_cancelled();
   if (cancelled) co_return;
+  half_.note_witness(answer, clock_.now());
   act(answer.ok() ? half_.on_witness(ask.id, *answer, clock_.now())
                   : half_.on_witness_silent(ask.id, clock_.now()));
 }
