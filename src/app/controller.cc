@@ -46,7 +46,10 @@ Result<std::unique_ptr<store::Store>> open_store(const asio::any_io_executor& lo
     case StoreType::Memory:
       return std::make_unique<store::MemoryStore>(loop, store::MemoryStoreOptions{});
     case StoreType::Sqlite:
-      return store::SqliteStore::open(loop, {.path = options.data_dir + "/store.db"});
+      return store::SqliteStore::open(
+          loop, {.path = options.data_dir + "/store.db",
+                 .writer = {.if_damaged =
+                                options.pair ? store::kTakeACopy : store::kRestoreOrStartEmpty}});
     case StoreType::Etcd:
       break;
   }

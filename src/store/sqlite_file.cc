@@ -87,7 +87,7 @@ Status check_version(const std::string& path, int64_t version) {
 
 // Looks at the header's bytes without SQLite, which could already write. True: a store of ours.
 // False: there is no file yet, or an empty one.
-Result<bool> inspect_header(const std::string& path) {
+Result<bool> inspect_header(const std::string& path, std::string_view if_damaged) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.number() < 0 && errno == ENOENT) return false;
   if (file.number() < 0) return errno_status("opening", path);
@@ -98,9 +98,7 @@ Result<bool> inspect_header(const std::string& path) {
   const std::string_view header(bytes.data(), bytes.size());
   if (static_cast<size_t>(count) < kHeaderBytes || !header.starts_with(kMagic)) {
     return absl::DataLossError(fmt::format(
-        "{} is not a store or its header is damaged; it was left as it is. Restore it from a "
-        "backup or move it away to start empty",
-        path));
+        "{} is not a store or its header is damaged; it was left as it is. {}", path, if_damaged));
   }
   if (big_endian(header.substr(kApplicationIdOffset)) != kSqliteApplicationId) {
     return absl::FailedPreconditionError(
@@ -192,15 +190,13 @@ Status create_file(const std::string& path) {
 
 }  // namespace
 
-Result<SqliteDatabase> open_sqlite_file(const std::string& path) {
-  TRY(const bool exists, inspect_header(path));
+Result<SqliteDatabase> open_sqlite_file(const std::string& path, std::string_view if_damaged) {
+  TRY(const bool exists, inspect_header(path, if_damaged));
   if (!exists) TRY_OK(create_file(path));
   const Status whole = check_integrity(path);
   if (whole.code() == absl::StatusCode::kDataLoss) {
-    return absl::DataLossError(fmt::format(
-        "{} is damaged and was left as it is: {}. Restore it from a backup or move it away to "
-        "start empty",
-        path, std::string(whole.message())));
+    return absl::DataLossError(fmt::format("{} is damaged and was left as it is: {}. {}", path,
+                                           std::string(whole.message()), if_damaged));
   }
   TRY_OK(annotate(whole, "checking " + path));
   TRY(SqliteDatabase database, SqliteDatabase::open(path, SqliteDatabase::Mode::ReadWrite));

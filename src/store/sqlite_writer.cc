@@ -28,7 +28,7 @@ bool is_precondition(absl::StatusCode code) {
 }  // namespace
 
 Result<SqliteWriter> SqliteWriter::open(const std::string& path, Options options) {
-  TRY(SqliteDatabase database, open_sqlite_file(path));
+  TRY(SqliteDatabase database, open_sqlite_file(path, options.if_damaged));
   TRY(SqliteLedger ledger, SqliteLedger::open(database));
   SqliteWriter writer(std::move(database), std::move(ledger), options);
   TRY_OK(writer.prepare_statements());

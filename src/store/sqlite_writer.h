@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "store/plan.h"
 #include "store/sqlite_database.h"
+#include "store/sqlite_file.h"
 #include "store/sqlite_ledger.h"
 #include "store/store.h"
 
@@ -36,6 +38,7 @@ class SqliteWriter {
     size_t max_operations = 128;     // of one revision, also when expiring
     Revision history = 100'000;      // revisions kept for watches
     Revision compact_every = 1'000;  // revisions between two automatic compactions
+    std::string_view if_damaged = kRestoreOrStartEmpty;  // outlives open()
   };
 
   static Result<SqliteWriter> open(const std::string& path, Options options);

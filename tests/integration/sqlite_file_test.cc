@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "store/sqlite_file.h"
 #include "store/sqlite_store.h"
 #include "store/store_contract_fixture.h"
 #include "support/temp_dir.h"
@@ -273,6 +274,17 @@ TEST_F(SqliteFile, RefusesADamagedFile) {
   }
 
   expect_refused(absl::StatusCode::kDataLoss, "damaged");
+}
+
+TEST_F(SqliteFile, WhatToDoAboutADamagedFileIsForWhoOpensItToSay) {
+  fill();
+  overwrite(0, "damaged");
+
+  const Status alone = open_sqlite_file(path_).status();
+  const Status half = open_sqlite_file(path_, kTakeACopy).status();
+
+  EXPECT_THAT(std::string(alone.message()), testing::EndsWith(std::string(kRestoreOrStartEmpty)));
+  EXPECT_THAT(std::string(half.message()), testing::EndsWith(std::string(kTakeACopy)));
 }
 
 TEST_F(SqliteFile, RefusesATruncatedFile) {
