@@ -182,6 +182,11 @@ std::string Half::if_active_died(Time now) const {
   if (is_active() && !peer_alive(now)) {
     return fmt::format("nobody takes over: the {} is not there", to_string(passive));
   }
+  if (has_other_witness(now)) {
+    return fmt::format(
+        "nobody takes over: the witness that the {} asks has another record than the active half's",
+        to_string(passive));
+  }
   // What an active half knows of its peer, or a passive one by the record of the active.
   const Record& record = protocol_.record();
   const bool witness = options_.pair.mode == Mode::Witness;
@@ -190,11 +195,6 @@ std::string Half::if_active_died(Time now) const {
   if (options_.pair.mode != Mode::BestEffort && !(recorded && synced)) {
     return fmt::format("nobody takes over: the {} is not in sync and lacks acknowledged writes",
                        to_string(passive));
-  }
-  if (has_other_witness(now)) {
-    return fmt::format(
-        "nobody takes over: the witness that the {} asks has another record than the active half's",
-        to_string(passive));
   }
   return if_peer_takes(now);
 }

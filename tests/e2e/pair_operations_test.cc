@@ -549,5 +549,31 @@ TEST(PairOperations, AControllerThatIsToldToStopWhileItStartsStops) {
   }
 }
 
+// The backup asks a witness that knows nothing of the pair.
+TEST(PairOperations, AHalfThatAsksAnotherWitnessSaysSoAndPromisesNothing) {
+  LoopbackPair pair("witness");
+  const TempDir folder;
+  join(pair.primary(), {.role = "witness", .name = "other", .data_dir = folder.file("other")});
+  const std::string address = fmt::format("127.0.0.1:{}", free_ports(1).front());
+  Arguments witness = node_command("witness", folder.file("other"));
+  witness.insert(witness.end(), {"--listen", address, "--server", pair.primary().tcp_server()});
+  const ChildProcess other({.arguments = witness, .output_file = folder.file("other.log")});
+  pair.backup().kill();
+  ASSERT_NE(pair.backup().wait(10s), -1);
+  pair.backup().start({"--set", "ha.role=backup", "--set", "ha.mode=witness", "--set",
+                       "ha.peer=" + pair.primary().tcp_server(), "--set", "ha.witness=" + address});
+
+  ProgramOutcome status;
+  const auto is_said = [&] {
+    status = pair.backup().cli({"ha", "status"});
+    return status.output.contains("HF4127");
+  };
+  ASSERT_TRUE(eventually(is_said, 40s)) << status.output << status.error << pair.describe();
+  EXPECT_THAT(status.output, AllOf(HasSubstr("its record: epoch 0, in sync nobody"),
+                                   HasSubstr("It is " + address + " here"),
+                                   HasSubstr("nobody takes over: the witness that the backup")));
+  EXPECT_EQ(status.exit_code, 2);
+}
+
 }  // namespace
 }  // namespace holdfast::test
