@@ -50,19 +50,16 @@ asio::awaitable<void> FeedService::run() {
 
 asio::awaitable<Status> FeedService::follow() {
   CO_TRY(const store::RangeResult now, co_await store_.range({store::prefix_range("/"), 1}));
-  // As much of the past as the store still has and the fan-out keeps, so that watchers of an
-  // earlier run can resume.
-  store::Revision from = std::max<store::Revision>(0, now.revision - options_.resumable_revisions);
-  Result<std::unique_ptr<store::Watch>> opened =
-      co_await store_.watch(store::prefix_range("/"), from);
-  if (absl::IsOutOfRange(opened.status())) {
-    from = now.revision;
-    opened = co_await store_.watch(store::prefix_range("/"), from);
-  }
-  CO_TRY(watch_, std::move(opened));
-  wake_(fan_out_.init(every_kind(), from, now.revision));
+  CO_TRY(Opened opened, co_await open(now.revision));
+  watch_ = std::move(opened.watch);
+  wake_(fan_out_.init(every_kind(), opened.after, now.revision));
   while (!stopped_) {
-    CO_TRY(const std::vector<store::Change> changes, co_await watch_->next());
+    const Result<std::vector<store::Change>> read = co_await watch_->next();
+    // The store may forget the oldest faster than we get to read it.
+    const bool overtaken = absl::IsOutOfRange(read.status()) && opened.after < now.revision;
+    from_latest_ = overtaken && watch_->reached() == opened.after;
+    CO_TRY_OK(read.status());
+    const std::vector<store::Change>& changes = *read;
     std::vector<events::Event> batch;
     for (const store::Change& change : changes) {
       Result<std::optional<events::Event>> event = to_event(change);
@@ -77,6 +74,32 @@ asio::awaitable<Status> FeedService::follow() {
     note_reached();
   }
   co_return absl::CancelledError("stopped");
+}
+
+// As much of the past as the store still has and the fan-out keeps, so that watchers of an earlier
+// run, or of the other half of a pair, can resume. A store does not say how far back it goes: one
+// that took a copy begins with that, so the place is searched for.
+asio::awaitable<Result<FeedService::Opened>> FeedService::open(store::Revision latest) {
+  Opened oldest;
+  store::Revision lost = -1;
+  store::Revision next = std::max<store::Revision>(0, latest - options_.resumable_revisions);
+  if (from_latest_) next = latest;
+  while (!stopped_ && (oldest.watch == nullptr || lost + 1 < oldest.after)) {
+    Result<std::unique_ptr<store::Watch>> opened =
+        co_await store_.watch(store::prefix_range("/"), next);
+    const bool is_lost = absl::IsOutOfRange(opened.status());
+    if (!opened.ok() && (!is_lost || next >= latest)) co_return opened.status();
+    if (is_lost) {
+      lost = next;
+    } else {
+      oldest = {.after = next, .watch = *std::move(opened)};
+      if (lost < 0) break;  // all that was wanted
+    }
+    const store::Revision kept = oldest.watch != nullptr ? oldest.after : latest + 1;
+    next = lost + std::max<store::Revision>(1, (kept - lost) / 2);
+  }
+  if (oldest.watch == nullptr) co_return absl::CancelledError("stopped");
+  co_return oldest;
 }
 
 asio::awaitable<void> FeedService::watch_deadlines() {

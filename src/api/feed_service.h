@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/backoff.h"
@@ -44,7 +45,13 @@ class FeedService {
   void stop();
 
  private:
+  struct Opened {
+    store::Revision after = 0;
+    std::unique_ptr<store::Watch> watch{};
+  };
+
   asio::awaitable<Status> follow();
+  asio::awaitable<Result<Opened>> open(store::Revision latest);
   void note_reached();
 
   store::Store& store_;
@@ -53,6 +60,7 @@ class FeedService {
   Wake wake_;
   Options options_;
   std::unique_ptr<store::Watch> watch_;
+  bool from_latest_ = false;  // without the past, next time
   bool stopped_ = false;
 };
 

@@ -70,5 +70,43 @@ TEST_F(FeedServiceTest, KnowsHowFarTheStoreIsWhenNothingWrittenWasAnEvent) {
   EXPECT_TRUE(fan_out_.add(resumed).ok());
 }
 
+// As at a half of a pair that took a copy: its history begins there, not at the beginning.
+TEST(FeedServiceStart, WatchersResumeFromTheOldestRevisionThatTheStoreKeeps) {
+  const SystemClock clock;
+  for (const size_t kept : {1U, 2U, 5U, 9U}) {
+    asio::io_context loop;
+    store::MemoryStore memory(loop.get_executor(), {.history = {.max_changes = kept}});
+    for (int each = 0; each < 20; ++each) {
+      const std::string name = "web-" + std::to_string(each);
+      std::vector<store::Operation> operations;
+      operations.push_back(
+          store::put("/service/" + name,
+                     resource::make_resource(resource::Kind::Service, name).SerializeAsString()));
+      ASSERT_TRUE(store::run(loop, memory.commit(std::move(operations))).ok());
+    }
+    events::FanOut fan_out({}, every_kind());
+    FeedService feed(memory, fan_out, clock, [](const auto&) {}, {});
+    net::TaskGroup tasks(loop.get_executor());
+    tasks.spawn(feed.run());
+    for (int round = 0; round < 1000 && fan_out.event_count() < kept; ++round) {
+      loop.restart();
+      loop.run_for(5ms);
+    }
+
+    const int64_t floor = 21 - static_cast<int64_t>(kept);
+    const auto resumed = [&](int64_t after) {
+      return fan_out.add({.kinds = {{.kind = "service"}}, .after_revision = after}).status();
+    };
+    EXPECT_EQ(fan_out.event_count(), kept);
+    EXPECT_EQ(resumed(floor), absl::OkStatus()) << kept;
+    EXPECT_TRUE(absl::IsOutOfRange(resumed(floor - 1))) << kept;
+
+    feed.stop();
+    asio::co_spawn(loop, tasks.join(), [](const std::exception_ptr&) {});
+    loop.restart();
+    loop.run_for(5s);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::api
