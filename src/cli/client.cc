@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "net/task_group.h"
 #include "net/within.h"
-#include "rpc/server_stream.h"
+#include "rpc/epoch.h"
 
 namespace holdfast::cli {
 namespace {
@@ -22,6 +22,8 @@ using std::chrono::seconds;
 constexpr uint64_t kTriesPerAddress = 3;
 constexpr Duration kPoll = milliseconds(10);
 constexpr Duration kPatience = seconds(30);
+// A half that does not serve may do so soon.
+constexpr Duration kAskAgain = milliseconds(250);
 
 using ResourceCalls = v1::Resources::StubInterface::async_interface;
 using StatusCalls = v1::Status::StubInterface::async_interface;
@@ -197,11 +199,19 @@ Result<v1::GetLoadResponse> Client::load(const v1::GetLoadRequest& request) {
   return call<v1::Load>(&LoadCalls::GetLoad, request, rpc::Repeat::Safe);
 }
 
-Status Client::watch(const v1::WatchRequest& request,
-                     const std::function<bool(const v1::Event&)>& on_event) {
-  TRY(const Reached reached, run(reach()));
+asio::awaitable<std::optional<v1::WatchResponse>> Client::read_there(uint64_t connection,
+                                                                     WatchStream& stream) {
+  using namespace asio::experimental::awaitable_operators;
+  auto first = co_await (net::ending_by_value(stream.read()) ||
+                         net::ending_by_value(link_.moved(connection)));
+  if (first.index() == 0) co_return std::get<0>(std::move(first));
+  co_return std::nullopt;
+}
+
+Status Client::watch_at(const Reached& reached, const v1::WatchRequest& request,
+                        const std::function<bool(const v1::Event&)>& on_event, bool& begun) {
   const auto stub = v1::Events::NewStub(reached.connection->channel);
-  rpc::ServerStream<v1::WatchResponse> stream(loop_.get_executor());
+  WatchStream stream(loop_.get_executor());
   stream.start(*stub->async(), &EventCalls::Watch, request,
                link_.stream_options(reached.connection));
   const Time late_at = clock_.now() + reached.left;
@@ -210,12 +220,37 @@ Status Client::watch(const v1::WatchRequest& request,
     return absl::DeadlineExceededError("the watch did not begin");
   }
   while (response) {
+    begun = true;
     for (const v1::Event& event : response->events()) {
       if (!on_event(event)) return absl::OkStatus();
     }
-    response = run(stream.read());
+    response = run(read_there(reached.connection->id, stream));
   }
-  return run(stream.finish());
+  const Status ended = run(stream.finish());
+  if (!absl::IsCancelled(ended)) return ended;
+  return absl::UnavailableError("another controller serves now");
+}
+
+asio::awaitable<bool> Client::leave(uint64_t connection) {
+  using namespace asio::experimental::awaitable_operators;
+  co_await (net::ending_by_value(link_.moved(connection)) ||
+            net::ending_by_value(net::pause(kAskAgain)));
+  co_return true;
+}
+
+Status Client::watch(const v1::WatchRequest& request,
+                     const std::function<bool(const v1::Event&)>& on_event) {
+  const Time give_up_at = clock_.now() + options_.timeout;
+  for (bool begun = false;;) {
+    TRY(const Reached reached, run(reach()));
+    const Status ended = watch_at(reached, request, on_event, begun);
+    if (begun || !rpc::is_not_active(ended) || clock_.now() >= give_up_at) return ended;
+    run(leave(reached.connection->id));
+  }
+}
+
+void Client::pause(Duration time) {
+  run(net::pause(time));
 }
 
 }  // namespace holdfast::cli

@@ -25,6 +25,7 @@
 #include "holdfast/v1/pair.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/pick_healthy_service.h"
+#include "rpc/server_stream.h"
 
 namespace holdfast::cli {
 
@@ -87,11 +88,14 @@ class Client {
     return call<v1::PairControl>(method, request, writes ? rpc::Repeat::Never : rpc::Repeat::Safe);
   }
 
-  // Calls `on_event` until it returns false or the stream ends; OK in the first case. Stays with
-  // one connection. kDeadlineExceeded if the first event takes longer than one call may. `on_event`
-  // may make calls.
+  // Calls `on_event` until it returns false or the stream ends; OK in the first case. A half that
+  // does not serve is left for the one that does; once begun, it stays with its connection, and
+  // ends with kUnavailable when another is picked instead. kDeadlineExceeded if the first event
+  // takes longer than one call may. `on_event` may make calls.
   Status watch(const v1::WatchRequest& request,
                const std::function<bool(const v1::Event&)>& on_event);
+  // Waits, while the link goes on to look for a controller.
+  void pause(Duration time);
   // How long a watch that was cut off is tried again.
   Duration patience() const;
 
@@ -133,6 +137,14 @@ class Client {
   // kDeadlineExceeded if somebody may but does not answer.
   asio::awaitable<Result<Reached>> reach();
   asio::awaitable<bool> nobody_listens() const;
+  using WatchStream = rpc::ServerStream<v1::WatchResponse>;
+  // Until it ends; `begun` once something came.
+  Status watch_at(const Reached& reached, const v1::WatchRequest& request,
+                  const std::function<bool(const v1::Event&)>& on_event, bool& begun);
+  // Nothing: the stream has ended, or another connection was picked.
+  asio::awaitable<std::optional<v1::WatchResponse>> read_there(uint64_t connection,
+                                                               WatchStream& stream);
+  asio::awaitable<bool> leave(uint64_t connection);
 
   ClientOptions options_;
   SystemClock clock_;

@@ -1,6 +1,10 @@
 // holdfast get, holdfast delete: resources by kind and name.
 #include <fmt/format.h>
 
+#include <map>
+#include <set>
+#include <utility>
+
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/listing.h"
@@ -84,10 +88,11 @@ class Following {
 
  private:
   bool begin() {
-    begun_ = true;
+    const bool again = std::exchange(begun_, true);
     const Result<Resources> resources = fetch(session_.client, target_, options_);
     failure_ = resources.status();
     if (!resources.ok()) return false;
+    if (again) return catch_up(*resources);
     for (const v1::Resource& one : *resources) {
       seen_[one.metadata().name()] = one.metadata().revision();
     }
@@ -99,11 +104,43 @@ class Following {
     return flush_output();
   }
 
+  // The changes in between are lost; what they came to is not.
+  bool catch_up(const Resources& resources) {
+    std::map<std::string, int64_t> gone = std::exchange(seen_, {});
+    for (const v1::Resource& one : resources) {
+      const auto known = gone.extract(one.metadata().name());
+      const int64_t revision = one.metadata().revision();
+      v1::Event event;
+      event.set_type(v1::EVENT_TYPE_PUT);
+      event.set_revision(revision);
+      *event.mutable_resource() = one;
+      if (!known || known.mapped() != revision) {
+        if (!follow(event)) return false;
+      }
+      seen_[one.metadata().name()] = revision;
+    }
+    for (const auto& [name, revision] : gone) {
+      if (deleted_.contains(name)) continue;
+      v1::Event event;
+      event.set_type(v1::EVENT_TYPE_DELETE);
+      event.set_revision(revision);
+      event.mutable_resource()->set_kind(std::string(resource::info(target_.kind).name));
+      event.mutable_resource()->mutable_metadata()->set_name(name);
+      if (!follow(event)) return false;
+    }
+    return true;
+  }
+
   bool follow(const v1::Event& event) {
     const v1::Metadata& metadata = event.resource().metadata();
     const auto known = seen_.find(metadata.name());
     if (known != seen_.end() && event.revision() <= known->second) return true;
     seen_[metadata.name()] = event.revision();
+    if (event.type() == v1::EVENT_TYPE_PUT) {
+      deleted_.erase(metadata.name());
+    } else {
+      deleted_.insert(metadata.name());
+    }
     if (options_.output == Output::Json) {
       print_out(event_json(event));
     } else if (event.type() == v1::EVENT_TYPE_PUT) {
@@ -135,6 +172,7 @@ class Following {
   const GetOptions& options_;
   ResourceTable table_;
   std::map<std::string, int64_t> seen_;  // the revision of each as last printed
+  std::set<std::string> deleted_;        // of those seen
   uint64_t changes_ = 0;
   bool begun_ = false;
   Status failure_;
