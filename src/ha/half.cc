@@ -232,8 +232,7 @@ HalfActions Half::on_later_epoch(Epoch known, Time now) {
   if (known <= protocol_.promised() || !may_ask(now)) return {};
   const PeerFacts before = protocol_.facts();
   if (options_.pair.mode == Mode::Witness) return paced(protocol_.doubt(), before, now);
-  if (!has_lease(now)) outdated_since_.reset();
-  if (!has_lease(now)) return {};
+  if (!has_lease(now)) return {};  // the next tick forgets what was heard before
   if (!outdated_since_) outdated_since_ = now;
   if (now - *outdated_since_ < options_.timing.take) return {};
   outdated_since_.reset();
@@ -323,8 +322,8 @@ HalfActions Half::on_promised(Epoch epoch, Time now) {
 Result<HalfActions> Half::switch_over(Time now) {
   wake(now);
   const PeerFacts before = protocol_.facts();
-  // Nobody would tell what became of it, and writes would wait for that.
-  if (options_.pair.mode == Mode::Witness && witness_silent_since_ && is_active()) {
+  // Only modes with a witness have one that is silent. Who would tell what became of the change?
+  if (witness_silent_since_ && is_active()) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF4104",
                  fmt::format("the witness has not answered for {}: nothing was changed",
                              to_short_string(*witness_silence(now))));
@@ -379,23 +378,6 @@ Beat Half::next_beat(Time now, const store::ReplicaFacts& facts) {
   }
   sent_.push_back({.number = beat.number, .at = now});
   if (sent_.size() > kMaxSent) sent_.pop_front();
-  return beat;
-}
-
-Beat Half::describe() const {
-  Beat beat;
-  beat.process = options_.process;
-  beat.facts = protocol_.facts();
-  beat.mode = options_.pair.mode;
-  beat.name = options_.name;
-  beat.address = options_.address;
-  beat.version = options_.version;
-  beat.schema_min = options_.schema_min;
-  beat.schema_max = options_.schema_max;
-  beat.needs_copy = needs_copy_;
-  beat.in_sync = protocol_.peer_in_sync();
-  beat.lease = std::chrono::floor<std::chrono::milliseconds>(options_.timing.lease);
-  beat.take = std::chrono::floor<std::chrono::milliseconds>(options_.timing.take);
   return beat;
 }
 

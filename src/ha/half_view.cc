@@ -23,6 +23,23 @@ std::string lacks_text(store::Revision lacks) {
 
 }  // namespace
 
+Beat Half::describe() const {
+  Beat beat;
+  beat.process = options_.process;
+  beat.facts = protocol_.facts();
+  beat.mode = options_.pair.mode;
+  beat.name = options_.name;
+  beat.address = options_.address;
+  beat.version = options_.version;
+  beat.schema_min = options_.schema_min;
+  beat.schema_max = options_.schema_max;
+  beat.needs_copy = needs_copy_;
+  beat.in_sync = protocol_.peer_in_sync();
+  beat.lease = std::chrono::floor<std::chrono::milliseconds>(options_.timing.lease);
+  beat.take = std::chrono::floor<std::chrono::milliseconds>(options_.timing.take);
+  return beat;
+}
+
 bool Half::peer_alive(Time now) const {
   return !refused_ && now < expiry();
 }
