@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "base/bytes.h"
 #include "cli/check_rules.h"
@@ -13,21 +15,80 @@
 namespace holdfast::cli {
 namespace {
 
-void ask(Client& client, Findings& found) {
+constexpr Duration kOtherHalfTimeout = std::chrono::seconds(2);
+constexpr Duration kNobodyTimeout = std::chrono::seconds(4);
+
+void ask_status(Client& client, Findings& found) {
   const SystemClock clock;
-  const Status connected = client.connect();
   found.asked_at = clock.wall_now();
-  found.status = connected.ok() ? client.status() : connected;
+  found.status = client.status();
   found.answered_at = clock.wall_now();
   found.asked = client.asked();
   found.asked.server = found.server;
-  if (!found.status.ok()) return;
+}
+
+bool is_silence(const Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+// Who does not answer the first of these is not asked the others: each would take as long.
+void ask_cluster(Client& client, Findings& found) {
   found.authority = client.identity(&IdentityCalls::GetAuthority, v1::GetAuthorityRequest());
-  found.tokens = fetch_all(client, resource::Kind::Token, {});
-  found.services = fetch_all(client, resource::Kind::Service, {});
-  found.agents = fetch_all(client, resource::Kind::Agent, {});
-  found.proxies = fetch_all(client, resource::Kind::Proxy, {});
-  found.zone_maps = fetch_all(client, resource::Kind::ZoneMap, {});
+  Status last = found.authority.status();
+  for (const auto& [kind, answer] : {std::pair{resource::Kind::Token, &found.tokens},
+                                     {resource::Kind::Service, &found.services},
+                                     {resource::Kind::Agent, &found.agents},
+                                     {resource::Kind::Proxy, &found.proxies},
+                                     {resource::Kind::ZoneMap, &found.zone_maps}}) {
+    if (is_silence(last)) return;
+    *answer = fetch_all(client, kind, {});
+    last = answer->status();
+  }
+}
+
+// The other half itself, if there is a way to it: a socket leads to one alone.
+std::unique_ptr<Client> other_half(const Client& client, const Findings& found) {
+  const bool paired = found.pair.ok() && found.pair->paired();
+  const bool local = client.server().starts_with("unix:");
+  if (!paired || local || found.pair->peer().address().empty()) return nullptr;
+  ClientOptions options = client.options_for(found.pair->peer().address());
+  options.timeout = std::min<Duration>(options.timeout, kOtherHalfTimeout);
+  return std::make_unique<Client>(std::move(options));
+}
+
+// Nobody serves, and a question may be what makes a half begin: one is asked, and not for long.
+void ask_nobody(const Client& client, Findings& found) {
+  ClientOptions options = client.options_for(client.server());
+  options.timeout = std::min<Duration>(options.timeout, kNobodyTimeout);
+  Client hurried(std::move(options));
+  ask_cluster(hurried, found);
+  if (!found.authority.ok()) return;
+  ask_status(hurried, found);
+  found.pair = hurried.pair(&PairCalls::GetPair, {});
+}
+
+// Of the active half, whichever answered.
+void ask(Client& client, Findings& found) {
+  if (const Status connected = client.connect(); !connected.ok()) {
+    found.status = connected;
+    found.asked = client.asked();
+    found.asked.server = found.server;
+    return;
+  }
+  ask_status(client, found);
+  if (!found.status.ok()) return;
+  found.pair = client.pair(&PairCalls::GetPair, {});
+  const std::unique_ptr<Client> other = other_half(client, found);
+  if (other != nullptr) found.other_half = other->pair(&PairCalls::GetPair, {});
+  if (serves_nobody(found)) return ask_nobody(client, found);
+  if (!is_passive_half(found)) return ask_cluster(client, found);
+  const bool follows =
+      found.other_half.ok() && found.other_half->self().state() == v1::PAIR_STATE_ACTIVE;
+  if (!follows) return;
+  std::swap(found.pair, found.other_half);
+  found.server = other->server();
+  ask_status(*other, found);
+  if (found.status.ok()) ask_cluster(*other, found);
 }
 
 // Fills `found` in place: it refers to its own texts.

@@ -36,6 +36,8 @@ class Judge {
     clocks();
     category_ = "controller";
     health();
+    answers_questions();
+    for (CheckResult& result : judge_pair(found_)) results_.push_back(std::move(result));
     category_ = "identity";
     authority_exists();
     authority_life();
@@ -120,19 +122,51 @@ class Judge {
     if (!has_status(title)) return;
     const v1::GetStatusResponse& status = *found_.status;
     const std::string word(to_word(status.state()));
-    if (status.state() == v1::HEALTH_STATE_OK) {
-      pass(title, fmt::format("{} {}, up {}", status.controller(), status.version(),
-                              age(to_wall(status.started()), to_wall(status.now()))));
+    if (status.state() == v1::HEALTH_STATE_OK || (is_passive_half(found_) && is_only_passive())) {
+      pass(title, fmt::format("{} {}, up {}{}", status.controller(), status.version(),
+                              age(to_wall(status.started()), to_wall(status.now())),
+                              is_passive_half(found_) ? ", the passive half" : ""));
     } else {
       find(verdict_of(status.state()), title, word, "HF1030");
     }
     for (const v1::ComponentStatus& component : status.components()) judge_component(component);
   }
 
+  // A passive half is not ready for clients, and some of it waits until it is active.
+  bool waits_as_passive(const v1::ComponentStatus& one) const {
+    return is_passive_half(found_) &&
+           (one.name() == "pair" || one.state() == v1::HEALTH_STATE_STARTING);
+  }
+  bool is_only_passive() const {
+    return std::ranges::all_of(found_.status->components(), [&](const v1::ComponentStatus& one) {
+      return one.state() == v1::HEALTH_STATE_OK || waits_as_passive(one);
+    });
+  }
+
+  // What it needs its store for, as opposed to what it knows of itself.
+  void answers_questions() {
+    const char* title = "the controller serves";
+    if (!has_status(title)) return;
+    if (is_passive_half(found_)) {
+      return skip(title,
+                  fmt::format("{} does: ask there for the rest", found_.pair->peer().name()));
+    }
+    const Status& answer = found_.authority.status();
+    if (!absl::IsUnavailable(answer) && !absl::IsDeadlineExceeded(answer)) {
+      return pass(title, "answers questions");
+    }
+    const Failure failure = explain(answer, found_.asked);
+    results_.push_back(
+        {category_, title, Verdict::Failed, failure.message, failure.code, failure.next});
+  }
+
   void judge_component(const v1::ComponentStatus& component) {
     const std::string title = fmt::format("component {} works", component.name());
     const std::string word(to_word(component.state()));
     if (component.state() == v1::HEALTH_STATE_OK) return pass(title, word);
+    if (waits_as_passive(component)) {
+      return pass(title, fmt::format("passive; {} is active", found_.pair->peer().name()));
+    }
     find(verdict_of(component.state()), title,
          component.reason().empty() ? word : fmt::format("{}: {}", word, component.reason()),
          component.code().empty() ? "HF1030" : component.code());
@@ -195,6 +229,7 @@ class Judge {
     const std::string title =
         fmt::format("all {} are online", known ? std::string(resource::info(*known).plural) : kind);
     if (!has_status(title.c_str())) return;
+    if (is_passive_half(found_)) return skip(title, "the active half counts them");
     for (const v1::NodeCount& count : found_.status->nodes()) {
       if (count.kind() != kind) continue;
       const uint64_t all = count.online() + count.offline();
@@ -329,7 +364,7 @@ class Judge {
 }  // namespace
 
 std::vector<std::string_view> check_categories() {
-  return {"connection", "controller", "identity", "presence", "reach", "tracking"};
+  return {"connection", "controller", "pair", "identity", "presence", "reach", "tracking"};
 }
 
 std::vector<CheckResult> judge(const Findings& findings) {

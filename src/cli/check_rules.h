@@ -11,6 +11,7 @@
 #include "cli/errors.h"
 #include "holdfast/v1/identity.pb.h"
 #include "holdfast/v1/node.pb.h"
+#include "holdfast/v1/pair.pb.h"
 
 namespace holdfast::cli {
 
@@ -32,6 +33,10 @@ struct Findings {
   std::optional<WallTime> certificate_ends{};
   Result<v1::GetStatusResponse> status = absl::UnavailableError("not asked");
   Asked asked{};
+  // As the half says that `status` is of; and the other one, if that was asked too. Older
+  // controllers know of no pairs.
+  Result<v1::PairStatus> pair = absl::UnavailableError("not asked");
+  Result<v1::PairStatus> other_half = absl::UnavailableError("not asked");
   // Of this machine, around the call for the status.
   WallTime asked_at{};
   WallTime answered_at{};
@@ -43,7 +48,14 @@ struct Findings {
   Result<std::vector<v1::Resource>> zone_maps = absl::UnavailableError("not asked");
 };
 
-// "connection", "controller", "identity", "presence", "reach", "tracking": in this order.
+// Whether the half that answered serves nobody, as the other does: nothing else was asked then.
+bool is_passive_half(const Findings& findings);
+// Whether it is half of a pair of which neither half serves.
+bool serves_nobody(const Findings& findings);
+// Of the category "pair".
+std::vector<CheckResult> judge_pair(const Findings& findings);
+
+// "connection", "controller", "pair", "identity", "presence", "reach", "tracking": in this order.
 std::vector<std::string_view> check_categories();
 std::vector<CheckResult> judge(const Findings& findings);
 

@@ -24,6 +24,21 @@ v1::NodeCount count_of(const char* kind, uint64_t online, uint64_t offline) {
   return count;
 }
 
+// As its active half says.
+v1::PairStatus healthy_pair() {
+  v1::PairStatus pair;
+  pair.set_paired(true);
+  pair.set_mode(v1::PAIR_MODE_WITNESS);
+  pair.set_in_sync(true);
+  pair.mutable_self()->set_name("ctl-a");
+  pair.mutable_self()->set_state(v1::PAIR_STATE_ACTIVE);
+  pair.mutable_self()->set_epoch(7);
+  pair.mutable_peer()->set_name("ctl-b");
+  pair.mutable_peer()->set_state(v1::PAIR_STATE_PASSIVE);
+  pair.mutable_peer()->set_connected(true);
+  return pair;
+}
+
 // Nothing wrong at all.
 Findings healthy() {
   Findings found;
@@ -39,6 +54,7 @@ Findings healthy() {
   for (const char* kind : {"controller", "proxy", "agent"})
     *status.add_nodes() = count_of(kind, 2, 0);
   found.status = status;
+  found.pair = healthy_pair();
   found.authority = v1::Authority();
   found.tokens = std::vector<v1::Resource>();
   found.services =

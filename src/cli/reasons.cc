@@ -54,6 +54,10 @@ constexpr ReasonInfo kReasons[] = {
      "The zone map does not list it, and no proxy or agent is in it. A capacity that a service has "
      "for it limits nothing, and zones without one have no limit.",
      "see which there are with `holdfast get zones`; correct the name, or list it in the zone map"},
+    {"HF1048", "a divergence waits for a decision",
+     "A half of the pair had written what the other had not when that took over; it is kept in a "
+     "file on that half until somebody looks at it.",
+     "look with `holdfast ha divergence`, then `replay` or `discard` it"},
     {"HF1099", "unexpected",
      "The controller said something this command has no words for; data loss is among it.",
      "read the controller's log"},
