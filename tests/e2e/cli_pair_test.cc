@@ -129,5 +129,28 @@ TEST_F(CliAtAPair, CheckEndsSoonWhenNobodyServes) {
   EXPECT_THAT(found.output, HasSubstr("FAIL")) << found.error;
 }
 
+// It cannot be told what becomes of it, so nothing is begun.
+TEST_F(CliAtAPair, ASwitchoverWithoutItsWitnessIsRefusedAndStopsNothing) {
+  pair_.witness().kill();
+  const auto known = [&] { return run({"ha", "status"}).output.contains("HF4111"); };
+  ASSERT_TRUE(eventually(known, 20s)) << pair_.describe();
+
+  const ProgramOutcome refused = run({"ha", "switchover"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("HF4104"), HasSubstr("nothing was changed")));
+  EXPECT_EQ(run({"apply", "-f", "-"}, service_yaml("web")).exit_code, 0) << pair_.describe();
+}
+
+// It goes away when it has just been asked, or is about to be.
+TEST_F(CliAtAPair, WritesGoOnAfterASwitchoverThatTheWitnessNeverAnswered) {
+  ASSERT_TRUE(applies("before"));
+  pair_.witness().freeze();
+  const ProgramOutcome lost = run({"ha", "switchover"});
+  EXPECT_THAT(lost.error, HasSubstr("HF4104")) << lost.output;
+  EXPECT_TRUE(applies("after")) << pair_.describe();
+  pair_.witness().thaw();
+  EXPECT_TRUE(applies("at-last")) << pair_.describe();
+}
+
 }  // namespace
 }  // namespace holdfast::test
