@@ -19,6 +19,7 @@
 #include "process_usage.h"
 #include "support/child_process.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::bench {
@@ -34,7 +35,7 @@ class Controller {
     ::setenv("HOLDFAST_PRESENCE_AGENT_TTL", ttl.c_str(), 1);
     ::setenv("HOLDFAST_PRESENCE_AGENT_MAX_TTL", ttl.c_str(), 1);
     process_ = std::make_unique<test::ChildProcess>(test::ChildOptions{
-        .arguments = {HF_BIN_DIR "/holdfastd", "controller", "--data-dir", dir_.file("data"),
+        .arguments = {test::built("holdfastd"), "controller", "--data-dir", dir_.file("data"),
                       "--listen", "127.0.0.1:0", "--http-listen", "", "--health-listen", ""},
         .output_file = dir_.file("log")});
     const auto deadline = std::chrono::system_clock::now() + 30s;

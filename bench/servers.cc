@@ -9,6 +9,7 @@
 #include "holdfast/v1/identity.grpc.pb.h"
 #include "identity/certificate.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::bench {
 namespace {
@@ -50,7 +51,7 @@ std::unique_ptr<Server> Server::holdfast() {
   std::unique_ptr<Server> server(new Server());
   server->address_ = "127.0.0.1:" + std::to_string(test::free_ports(1)[0]);
   server->process_ = std::make_unique<test::ChildProcess>(test::ChildOptions{
-      .arguments = {HF_BIN_DIR "/holdfastd", "controller", "--data-dir", server->dir_.file("data"),
+      .arguments = {test::built("holdfastd"), "controller", "--data-dir", server->dir_.file("data"),
                     "--listen", server->address_, "--http-listen", "", "--health-listen", "",
                     "--set", "limits.requests_per_second=1000000", "--set",
                     "limits.request_burst=1000000"},

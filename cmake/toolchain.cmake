@@ -15,9 +15,11 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_C_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -gline-tables-only -fno-omit-frame-pointer")
+set(CMAKE_CXX_FLAGS_GATE "-O1 -gline-tables-only -fno-omit-frame-pointer")
 
 set(HF_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
-set(HF_TESTS "all" CACHE STRING "Which tests to build: unit, process, all or none")
+option(HF_TESTS "Configure tests and benchmarks, too" ON)
+option(HF_UNITY "Compile the sources of a target together (see hf_sources)" ON)
 option(HF_FUZZ "Build the libFuzzer targets" OFF)
 
 add_compile_options(-pthread -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror
@@ -35,12 +37,12 @@ if(HF_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Neither objects nor programs name the folder of this checkout.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+
 find_program(HF_CCACHE ccache)
 if(HF_CCACHE)
-  # Precompiled headers need these freedoms to be cached at all.
-  set(launcher ${CMAKE_COMMAND} -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HF_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/ccache-launcher)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/ccache-launcher)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()

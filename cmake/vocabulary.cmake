@@ -2,16 +2,17 @@
 #
 #   hf_proto(NAME PROTOS... [GRPC])          generated code in a library of its own
 #   hf_module(NAME SOURCES... [DEPS ...] [PCH std|asio|grpc])   library holdfast_NAME from src/NAME
+#   hf_support(NAME SOURCES... [DEPS ...])   library hf_test_NAME, shared by tests and benchmarks
 #   hf_tests(NAME KIND SOURCES... [DEPS ...])  one test binary; KIND is unit or process
-#   hf_sim(NAME SOURCES... [DEPS ...])       a simulation that is also a test, built on demand
-#   hf_fuzz(NAME SOURCES... [DEPS ...])      a libFuzzer target; its corpus replays as a unit test
+#   hf_fuzz(NAME SOURCE [DEPS ...])          a libFuzzer target; its corpus replays as a unit test
+#   hf_fuzz_replay(SOURCE)                   the one program that replays the corpora
 #   hf_bench(NAME SOURCES... [DEPS ...])     a program under bench/
 #   hf_program(NAME SOURCES... [DEPS ...])   a program in build/PRESET/bin
 #   hf_bpf(TARGET SOURCE)                    programs for the kernel, embedded in TARGET
 
 # Precompiled headers, shared by every target with the same needs: std, asio and grpc, and for tests
 # the same with GoogleTest. Tests are compiled without optimisation: that halves a clean build, and
-# what they start or link is optimised all the same.
+# the daemons they start and the libraries they link are optimised all the same.
 set(hf_pch_libraries_std absl::status absl::statusor fmt::fmt)
 set(hf_pch_libraries_asio ${hf_pch_libraries_std} hf_asio)
 set(hf_pch_libraries_grpc ${hf_pch_libraries_asio} gRPC::grpc++)
@@ -25,9 +26,52 @@ function(hf_pch name base)
 endfunction()
 foreach(pch std asio grpc)
   hf_pch(${pch} ${pch})
-  hf_pch(test_${pch} ${pch} OPTIONS -O0 LIBRARIES GTest::gmock GTest::gtest
-    HEADERS <gmock/gmock.h> <gtest/gtest.h>)
+  if(HF_TESTS)
+    hf_pch(test_${pch} ${pch} OPTIONS -O0 LIBRARIES GTest::gmock GTest::gtest
+      HEADERS <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
 endforeach()
+
+# Unity build: the target compiles a few generated files that include its sources, so that headers
+# are parsed a few times and not once per source. The sources of one file are at most 150 kB
+# together. They are named relative to the tree, so ccache finds the result in another checkout.
+# Two sources of a target must not define the same name in an anonymous namespace: a source that
+# cannot follow this rule is named after SEPARATE. A source with compile options of its own is
+# separate by itself. With HF_UNITY=OFF every source is compiled alone.
+function(hf_sources target)
+  cmake_parse_arguments(arg "" "" "SEPARATE" ${ARGN})
+  if(NOT HF_UNITY)
+    target_sources(${target} PRIVATE ${arg_UNPARSED_ARGUMENTS})
+    return()
+  endif()
+  set(number 0)
+  set(bytes 0)
+  set(text "")
+  foreach(source ${arg_UNPARSED_ARGUMENTS})
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(options OR source IN_LIST arg_SEPARATE OR NOT source MATCHES "[.]cc$")
+      target_sources(${target} PRIVATE ${source})
+      continue()
+    endif()
+    get_filename_component(path ${source} ABSOLUTE)
+    file(SIZE ${path} size)
+    math(EXPR bytes "${bytes} + ${size}")
+    if(NOT text STREQUAL "" AND bytes GREATER 150000)
+      file(CONFIGURE OUTPUT unity/${target}_${number}.cc CONTENT "${text}")
+      target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/unity/${target}_${number}.cc)
+      math(EXPR number "${number} + 1")
+      set(bytes ${size})
+      set(text "")
+    endif()
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${path})
+    string(APPEND text "#include \"${path}\"\n")
+  endforeach()
+  if(NOT text STREQUAL "")
+    file(CONFIGURE OUTPUT unity/${target}_${number}.cc CONTENT "${text}")
+    target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/unity/${target}_${number}.cc)
+  endif()
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+endfunction()
 
 function(hf_target_common target pch)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
@@ -60,86 +104,143 @@ function(hf_proto name)
 endfunction()
 
 function(hf_module name)
-  cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
-  add_library(holdfast_${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+  cmake_parse_arguments(arg "" "PCH" "DEPS;SEPARATE" ${ARGN})
+  add_library(holdfast_${name} STATIC)
+  hf_sources(holdfast_${name} ${arg_UNPARSED_ARGUMENTS} SEPARATE ${arg_SEPARATE})
   hf_target_common(holdfast_${name} "${arg_PCH}")
   target_link_libraries(holdfast_${name} PUBLIC ${arg_DEPS})
 endfunction()
 
+function(hf_support name)
+  cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
+  if(NOT HF_TESTS)
+    return()
+  endif()
+  add_library(hf_test_${name} STATIC EXCLUDE_FROM_ALL)
+  hf_sources(hf_test_${name} ${arg_UNPARSED_ARGUMENTS})
+  hf_target_common(hf_test_${name} "${arg_PCH}")
+  target_include_directories(hf_test_${name} PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(hf_test_${name} PUBLIC ${arg_DEPS} GTest::gtest GTest::gmock)
+endfunction()
+
 function(hf_program name)
   cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  add_executable(${name})
+  hf_sources(${name} ${arg_UNPARSED_ARGUMENTS})
   hf_target_common(${name} "${arg_PCH}")
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   target_compile_definitions(${name} PRIVATE HF_VERSION="${PROJECT_VERSION}")
-  # Optimised like the rest, hot or not: the linker takes its copies of inline functions for all.
-  set_source_files_properties(${name}_main.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  if(HF_TESTS STREQUAL "unit")
-    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)  # no unit test runs it
-  endif()
 endfunction()
 
-# TIMEOUT in seconds bounds the whole binary; process tests never run beside each other when they
-# say SERIAL, because they fill disks or freeze processes.
+# TIMEOUT in seconds ends a shard that hangs; it judges nothing else. SHARDS splits its cases over so many ctest entries
+# that run side by side. A process test runs in its own network, mount and pid namespaces
+# (tools/isolate), starts our programs, and has the cases of `*Nightly` suites left out: those measure
+# time or memory, and `make nightly` runs them from the release preset. SERIAL needs a reason beside
+# it: nothing else runs meanwhile.
+add_custom_target(unit_tests)
+add_custom_target(process_tests)
 function(hf_tests name kind)
-  cmake_parse_arguments(arg "SERIAL" "PCH;TIMEOUT" "DEPS" ${ARGN})
-  if(HF_FUZZ OR NOT (HF_TESTS STREQUAL "all" OR HF_TESTS STREQUAL kind))
+  cmake_parse_arguments(arg "SERIAL" "PCH;TIMEOUT;SHARDS" "DEPS;SEPARATE" ${ARGN})
+  if(HF_FUZZ OR NOT HF_TESTS)
     return()
   endif()
-  add_executable(${name}_test ${arg_UNPARSED_ARGUMENTS})
+  add_executable(${name}_test)
+  hf_sources(${name}_test ${arg_UNPARSED_ARGUMENTS} SEPARATE ${arg_SEPARATE})
   hf_target_common(${name}_test "test_${arg_PCH}")
   target_compile_options(${name}_test PRIVATE -O0)
-  target_link_libraries(${name}_test PRIVATE ${arg_DEPS} GTest::gtest GTest::gmock
+  target_link_libraries(${name}_test PRIVATE ${arg_DEPS} hf_test_support GTest::gtest GTest::gmock
     GTest::gtest_main)
-  target_compile_definitions(${name}_test PRIVATE
-    HF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HF_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-  add_test(NAME ${kind}.${name} COMMAND ${name}_test --gtest_brief=1)
+  add_dependencies(${kind}_tests ${name}_test)
+  if(kind STREQUAL process)
+    add_dependencies(${name}_test holdfast holdfastd)
+    set(isolate ${CMAKE_SOURCE_DIR}/tools/isolate)
+  endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT 900)
   endif()
-  set_tests_properties(${kind}.${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${kind})
-  if(arg_SERIAL)
-    set_tests_properties(${kind}.${name} PROPERTIES RUN_SERIAL TRUE)
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
   endif()
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set(without_nightly "")
+  if(HF_SANITIZE)
+    set(without_nightly "--gtest_filter=-*Nightly*")
+  endif()
+  math(EXPR last "${arg_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${kind}.${name})
+    if(arg_SHARDS GREATER 1)
+      set(test ${kind}.${name}.${shard})
+    endif()
+    add_test(NAME ${test} COMMAND ${isolate} $<TARGET_FILE:${name}_test> --gtest_brief=1
+      ${without_nightly}
+      --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${test}.xml)
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${kind};${folder}"
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
+    if(HF_SANITIZE)
+      # Also what a daemon dies of that a test wanted to end anyway: a report is a failure (run-tests).
+      set(log log_path=${CMAKE_BINARY_DIR}/results/${test}.sanitizer)
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=${log}"
+        "UBSAN_OPTIONS=${log}:print_stacktrace=1" "TSAN_OPTIONS=${log}:$ENV{TSAN_OPTIONS}")
+    endif()
+    if(kind STREQUAL unit)
+      # A unit test computes: it takes the place of three process tests, which mostly wait.
+      set_tests_properties(${test} PROPERTIES PROCESSORS 3)
+    endif()
+    if(arg_SERIAL)
+      set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
+    endif()
+  endforeach()
 endfunction()
 
-# The same sources as a test, optimised, in any preset: for many more seeds than a test has time for.
-function(hf_sim name)
-  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
-  add_executable(${name}_sim EXCLUDE_FROM_ALL ${arg_UNPARSED_ARGUMENTS})
-  hf_target_common(${name}_sim "")
-  target_link_libraries(${name}_sim PRIVATE ${arg_DEPS} GTest::gtest GTest::gmock
-    GTest::gtest_main)
-endfunction()
-
-function(hf_fuzz name)
+function(hf_fuzz name source)
   cmake_parse_arguments(arg "" "PCH" "DEPS" ${ARGN})
-  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
   if(HF_FUZZ)
-    add_executable(${name}_fuzz ${arg_UNPARSED_ARGUMENTS})
+    add_executable(${name}_fuzz ${source})
     target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
-  elseif(HF_TESTS MATCHES "unit|all")
-    add_executable(${name}_fuzz ${arg_UNPARSED_ARGUMENTS} replay_main.cc)
-    add_test(NAME fuzz.${name} COMMAND ${name}_fuzz ${corpus})
-    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 LABELS unit)
+    hf_target_common(${name}_fuzz "${arg_PCH}")
+    target_link_libraries(${name}_fuzz PRIVATE ${arg_DEPS})
   else()
+    set_property(GLOBAL APPEND PROPERTY HF_FUZZ_NAMES ${name})
+    set_property(GLOBAL APPEND PROPERTY HF_FUZZ_DEPS ${arg_DEPS})
+  endif()
+endfunction()
+
+# Every target in one program without libFuzzer: one compilation and one link instead of one each.
+function(hf_fuzz_replay main)
+  if(HF_FUZZ OR NOT HF_TESTS)
     return()
   endif()
-  hf_target_common(${name}_fuzz "${arg_PCH}")
-  target_link_libraries(${name}_fuzz PRIVATE ${arg_DEPS})
+  get_property(names GLOBAL PROPERTY HF_FUZZ_NAMES)
+  get_property(deps GLOBAL PROPERTY HF_FUZZ_DEPS)
+  list(REMOVE_DUPLICATES deps)
+  set(targets "")
+  set(table "#define HF_FUZZ_TARGETS")
+  foreach(name ${names})
+    string(APPEND targets "#define LLVMFuzzerTestOneInput replay_${name}\n"
+      "#include \"fuzz/${name}_fuzz.cc\"\n#undef LLVMFuzzerTestOneInput\n")
+    string(APPEND table " {\"${name}\", replay_${name}},")
+    add_test(NAME fuzz.${name} COMMAND fuzz_replay ${name} ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 LABELS "unit;fuzz")
+  endforeach()
+  file(CONFIGURE OUTPUT unity/fuzz_replay.cc
+    CONTENT "${targets}${table}\n#include \"fuzz/${main}\"\n")
+  add_executable(fuzz_replay ${CMAKE_CURRENT_BINARY_DIR}/unity/fuzz_replay.cc)
+  target_include_directories(fuzz_replay PRIVATE ${CMAKE_SOURCE_DIR})
+  hf_target_common(fuzz_replay grpc)
+  target_link_libraries(fuzz_replay PRIVATE ${deps})
+  add_dependencies(unit_tests fuzz_replay)
 endfunction()
 
 # Builds our programs too, to start them; ALONE does without.
 function(hf_bench name)
   cmake_parse_arguments(arg "ALONE" "PCH" "DEPS" ${ARGN})
-  if(HF_SANITIZE)
+  if(HF_SANITIZE OR NOT HF_TESTS)
     return()
   endif()
   add_executable(${name}_bench EXCLUDE_FROM_ALL ${arg_UNPARSED_ARGUMENTS})
   hf_target_common(${name}_bench "${arg_PCH}")
   target_link_libraries(${name}_bench PRIVATE ${arg_DEPS})
-  target_compile_definitions(${name}_bench PRIVATE
-    HF_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HF_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   if(NOT arg_ALONE)
     add_dependencies(${name}_bench holdfast holdfastd)
   endif()

@@ -14,10 +14,11 @@ namespace {
 using namespace holdfast;
 using namespace holdfast::identity;
 
-constexpr WallTime kNow(std::chrono::milliseconds(1'700'000'000'000));
-constexpr Validity kDay{.not_before = kNow, .not_after = kNow + std::chrono::hours(24)};
+constexpr WallTime kCertificateRequestNow(std::chrono::milliseconds(1'700'000'000'000));
+constexpr Validity kDay{.not_before = kCertificateRequestNow,
+                        .not_after = kCertificateRequestNow + std::chrono::hours(24)};
 
-std::string as_pem(const std::string& der) {
+std::string certificate_request_as_pem(const std::string& der) {
   std::string text(4 * ((der.size() + 2) / 3) + 1, '\0');
   const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                                    reinterpret_cast<const unsigned char*>(der.data()),
@@ -41,7 +42,7 @@ void issue_for(const std::string& request_pem) {
   }
   Trust trust;
   HF_CHECK(trust.set("prod", authority.certificate_pem).ok(), "our own authority");
-  const auto peer = trust.verify(*pem, kNow);
+  const auto peer = trust.verify(*pem, kCertificateRequestNow);
   HF_CHECK(peer.ok() && peer->identity == spec.identity, "what is issued is believed as it is");
 }
 
@@ -50,6 +51,6 @@ void issue_for(const std::string& request_pem) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   issue_for(bytes);
-  issue_for(as_pem(bytes));
+  issue_for(certificate_request_as_pem(bytes));
   return 0;
 }

@@ -17,7 +17,7 @@ bool is_target(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-void check(std::string_view bytes) {
+void probe_path_check(std::string_view bytes) {
   const std::string target = request_target(bytes);
   HF_CHECK(is_target(target), target);
   HF_CHECK(request_target(target) == target, "what is clean stays as it is");
@@ -41,6 +41,6 @@ void check(std::string_view bytes) {
 }  // namespace holdfast::probe
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  holdfast::probe::check({reinterpret_cast<const char*>(data), size});
+  holdfast::probe::probe_path_check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

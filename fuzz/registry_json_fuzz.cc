@@ -27,7 +27,7 @@ void check_request(const Probe& probe) {
   HF_CHECK(request.find("\r\n\r\n") == request.size() - 4, "there is one request");
 }
 
-void check(std::string_view bytes) {
+void registry_check(std::string_view bytes) {
   const Result<Registry> registry = Registry::parse(bytes);
   if (!registry.ok()) return;
   for (size_t i = 0; i < registry->probes().size(); ++i) {
@@ -45,6 +45,6 @@ void check(std::string_view bytes) {
 }  // namespace holdfast::probe
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  holdfast::probe::check({reinterpret_cast<const char*>(data), size});
+  holdfast::probe::registry_check({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::seconds kGrace(1);
 constexpr unsigned kRereadSeconds = 1;
 
-int milliseconds(Duration duration) {
+int whole_milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
@@ -117,8 +117,9 @@ Status GrpcServer::listen() {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options_.max_streams_per_connection);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             milliseconds(options_.handshake_timeout));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, milliseconds(options_.idle_timeout));
+                             whole_milliseconds(options_.handshake_timeout));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             whole_milliseconds(options_.idle_timeout));
   // Our own clients ping every ten seconds; who pings much more is cut off.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   if (plain) builder.AddListeningPort(options_.listen.front(), grpc::InsecureServerCredentials());

@@ -115,7 +115,7 @@ asio::awaitable<Result<v1::Authority>> IdentityService::init(Caller caller,
   if (stored->cert_authority().cluster() != request.cluster()) {
     co_return coded(absl::StatusCode::kAlreadyExists, "HF5014",
                     fmt::format("this controller already belongs to the cluster {}",
-                                quoted(stored->cert_authority().cluster())));
+                                in_quotes(stored->cert_authority().cluster())));
   }
   // At once, so that the caller's next command finds the listeners open.
   store::Change change;
@@ -243,7 +243,7 @@ Status IdentityService::check_hosts(const google::protobuf::RepeatedPtrField<std
     const bool ip = !resource::wrong_ip(host);
     if (reserved || (!ip && resource::wrong_address(host + ":1"))) {
       return absl::InvalidArgumentError(
-          fmt::format("hosts: {} is not a host name or address a node may have", quoted(host)));
+          fmt::format("hosts: {} is not a host name or address a node may have", in_quotes(host)));
     }
   }
   return absl::OkStatus();

@@ -23,9 +23,9 @@ Status wrong(std::string_view what) {
   return coded(absl::StatusCode::kInvalidArgument, "HF2401", what);
 }
 
-Status check_name(std::string_view what, std::string_view name) {
+Status check_load_name(std::string_view what, std::string_view name) {
   const std::optional<std::string> reason = resource::wrong_name(name);
-  return reason ? wrong(fmt::format("{} {}: {}", what, quoted(name, 64), *reason))
+  return reason ? wrong(fmt::format("{} {}: {}", what, in_quotes(name, 64), *reason))
                 : absl::OkStatus();
 }
 
@@ -47,9 +47,9 @@ bool is_believable(const route::PoolReport& pool) {
 }
 
 Result<route::PoolReport> read_pool(const v1::PoolReport& said) {
-  TRY_OK(check_name("service", said.service()));
+  TRY_OK(check_load_name("service", said.service()));
   // Nodes may be in no zone at all.
-  if (!said.zone().empty()) TRY_OK(check_name("zone", said.zone()));
+  if (!said.zone().empty()) TRY_OK(check_load_name("zone", said.zone()));
   route::PoolReport pool{.pool = {.service = said.service(), .zone = said.zone()},
                          .active = said.active(),
                          .opened = said.opened(),
@@ -86,8 +86,8 @@ Status check_holder(std::string_view holder, std::string_view zone) {
   if (slash == std::string_view::npos || (role != "proxy" && role != "agent")) {
     return wrong("holder: write proxy/NAME or agent/NAME");
   }
-  TRY_OK(check_name("holder", holder.substr(slash + 1)));
-  return zone.empty() ? absl::OkStatus() : check_name("zone", zone);
+  TRY_OK(check_load_name("holder", holder.substr(slash + 1)));
+  return zone.empty() ? absl::OkStatus() : check_load_name("zone", zone);
 }
 
 Result<route::LoadReport> read_report(const v1::LoadReport& said) {
@@ -107,8 +107,8 @@ Result<route::LoadReport> read_report(const v1::LoadReport& said) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
   for (const v1::PoolReport& each : said.pools()) {
     if (!seen.emplace(each.service(), each.zone()).second) {
-      return wrong(fmt::format("{} in {} is reported twice", quoted(each.service(), 64),
-                               quoted(each.zone(), 64)));
+      return wrong(fmt::format("{} in {} is reported twice", in_quotes(each.service(), 64),
+                               in_quotes(each.zone(), 64)));
     }
     TRY(route::PoolReport pool, read_pool(each));
     report.pools.push_back(std::move(pool));

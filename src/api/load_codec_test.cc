@@ -17,7 +17,7 @@ v1::LoadReport one(const std::string& service, const std::string& zone) {
   return report;
 }
 
-std::string code_of(const v1::LoadReport& report) {
+std::string refusal_code(const v1::LoadReport& report) {
   return std::string(split_reason(read_report(report).status()).code);
 }
 
@@ -62,25 +62,25 @@ TEST(LoadCodec, WhoReportsIsNotReadFromTheReport) {
 }
 
 TEST(LoadCodec, WhatCannotBeIsRefused) {
-  EXPECT_EQ(code_of(one("web", "a")), "");
-  EXPECT_EQ(code_of(one("web", "")), "");
-  EXPECT_EQ(code_of(one("", "a")), "HF2401");
-  EXPECT_EQ(code_of(one("we b", "a")), "HF2401");
-  EXPECT_EQ(code_of(one("web", "a/b")), "HF2401");
-  EXPECT_EQ(code_of(one(std::string(300, 'x'), "a")), "HF2401");
+  EXPECT_EQ(refusal_code(one("web", "a")), "");
+  EXPECT_EQ(refusal_code(one("web", "")), "");
+  EXPECT_EQ(refusal_code(one("", "a")), "HF2401");
+  EXPECT_EQ(refusal_code(one("we b", "a")), "HF2401");
+  EXPECT_EQ(refusal_code(one("web", "a/b")), "HF2401");
+  EXPECT_EQ(refusal_code(one(std::string(300, 'x'), "a")), "HF2401");
 
   v1::LoadReport twice = one("web", "a");
   *twice.add_pools() = twice.pools(0);
-  EXPECT_EQ(code_of(twice), "HF2401");
+  EXPECT_EQ(refusal_code(twice), "HF2401");
   v1::LoadReport huge = one("web", "a");
   huge.mutable_pools(0)->set_active(uint64_t{1} << 60);
-  EXPECT_EQ(code_of(huge), "HF2401");
+  EXPECT_EQ(refusal_code(huge), "HF2401");
   v1::LoadReport limit = one("web", "a");
   limit.mutable_pools(0)->set_limit(UINT64_MAX - 1);
-  EXPECT_EQ(code_of(limit), "HF2401");
+  EXPECT_EQ(refusal_code(limit), "HF2401");
   v1::LoadReport unnumbered = one("web", "a");
   unnumbered.set_number(0);
-  EXPECT_EQ(code_of(unnumbered), "HF2401");
+  EXPECT_EQ(refusal_code(unnumbered), "HF2401");
 }
 
 TEST(LoadCodec, TooManyPoolsAreRefusedBeforeTheyAreRead) {
@@ -88,7 +88,7 @@ TEST(LoadCodec, TooManyPoolsAreRefusedBeforeTheyAreRead) {
   for (size_t i = 0; i < kMostPoolsOfAReport; ++i) {
     many.add_pools()->set_service("s" + std::to_string(i));
   }
-  EXPECT_EQ(code_of(many), "HF2402");
+  EXPECT_EQ(refusal_code(many), "HF2402");
 }
 
 TEST(LoadCodec, OnlyProxiesAndAgentsHold) {

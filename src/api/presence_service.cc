@@ -148,7 +148,7 @@ asio::awaitable<Result<v1::GoodbyeResponse>> PresenceService::goodbye(v1::Goodby
   if (!resource::parse_store_key(operation.key)) {
     co_return absl::InvalidArgumentError(
         fmt::format("{} {} is no node; controllers, proxies and agents say goodbye, by their names",
-                    quoted(request.kind()), quoted(request.name())));
+                    in_quotes(request.kind()), in_quotes(request.name())));
   }
   const health::NodeId id{*node_kind(*kind), request.name()};
   const bool is_gone = table_.leave(id, instance_of(request.started()), clock_.now());

@@ -21,19 +21,19 @@ using store::Precondition;
 Result<resource::Kind> known_kind(const std::string& name) {
   const std::optional<resource::Kind> kind = resource::kind_named(name);
   if (kind) return *kind;
-  return absl::UnimplementedError(fmt::format("this controller has no kind {}", quoted(name)));
+  return absl::UnimplementedError(fmt::format("this controller has no kind {}", in_quotes(name)));
 }
 
 Result<std::string> key_of(const std::string& kind_name, const std::string& name) {
   TRY(const resource::Kind kind, known_kind(kind_name));
   std::string key = resource::store_key(kind, name);
   if (resource::parse_store_key(key)) return key;
-  return absl::InvalidArgumentError(fmt::format("{} is no resource's name", quoted(name)));
+  return absl::InvalidArgumentError(fmt::format("{} is no resource's name", in_quotes(name)));
 }
 
 // In the words of resources, not of keys.
 Status in_resource_words(const Status& status, std::string_view kind, std::string_view name) {
-  const std::string what = fmt::format("{} {}", kind, quoted(name));
+  const std::string what = fmt::format("{} {}", kind, in_quotes(name));
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
       return absl::NotFoundError(fmt::format("{} does not exist", what));
@@ -66,7 +66,7 @@ Result<v1::Resource> decode_item(const store::Item& item) {
   v1::Resource resource;
   if (!resource.ParseFromString(item.value)) {
     return absl::DataLossError(
-        fmt::format("the store's value at {} is not a resource", quoted(item.key, 256)));
+        fmt::format("the store's value at {} is not a resource", in_quotes(item.key, 256)));
   }
   resource.mutable_metadata()->set_revision(item.revision);
   return resource;

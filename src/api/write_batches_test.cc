@@ -15,7 +15,7 @@ using testing::SizeIs;
 Time at(Duration elapsed) {
   return Time(elapsed);
 }
-store::Operation put(std::string key, std::string value = "") {
+store::Operation write_batches_put(std::string key, std::string value = "") {
   store::Operation operation;
   operation.key = std::move(key);
   operation.value = std::move(value);
@@ -24,8 +24,8 @@ store::Operation put(std::string key, std::string value = "") {
 
 TEST(WriteBatches, AWriteWaitsForOthersButNotForLong) {
   WriteBatches batches({.max_delay = 50ms});
-  batches.add(put("a"), at(0ms));
-  batches.add(put("b"), at(30ms));
+  batches.add(write_batches_put("a"), at(0ms));
+  batches.add(write_batches_put("b"), at(30ms));
 
   EXPECT_EQ(batches.next_deadline(), at(50ms));
   EXPECT_FALSE(batches.take(at(50ms - 1ns)).has_value());
@@ -38,7 +38,7 @@ TEST(WriteBatches, AWriteWaitsForOthersButNotForLong) {
 
 TEST(WriteBatches, AFullBatchGoesAtOnce) {
   WriteBatches batches({.max_operations = 3});
-  for (const char* key : {"a", "b", "c", "d"}) batches.add(put(key), at(0ms));
+  for (const char* key : {"a", "b", "c", "d"}) batches.add(write_batches_put(key), at(0ms));
 
   const auto batch = batches.take(at(0ms));
 
@@ -49,9 +49,9 @@ TEST(WriteBatches, AFullBatchGoesAtOnce) {
 
 TEST(WriteBatches, BytesEndABatchTooButOneWriteAlwaysFits) {
   WriteBatches batches({.max_bytes = 100});
-  batches.add(put("a", std::string(500, 'x')), at(0ms));
-  batches.add(put("b", std::string(60, 'x')), at(0ms));
-  batches.add(put("c", std::string(60, 'x')), at(0ms));
+  batches.add(write_batches_put("a", std::string(500, 'x')), at(0ms));
+  batches.add(write_batches_put("b", std::string(60, 'x')), at(0ms));
+  batches.add(write_batches_put("c", std::string(60, 'x')), at(0ms));
 
   EXPECT_THAT(batches.take(at(1s))->keys, ElementsAre("a"));
   EXPECT_THAT(batches.take(at(1s))->keys, ElementsAre("b"));
@@ -59,8 +59,8 @@ TEST(WriteBatches, BytesEndABatchTooButOneWriteAlwaysFits) {
 
 TEST(WriteBatches, OfTwoWritesToOneKeyTheLaterGoesAndBothCallersAreAnswered) {
   WriteBatches batches({});
-  const auto first = batches.add(put("a", "old"), at(0ms));
-  const auto second = batches.add(put("a", "new"), at(10ms));
+  const auto first = batches.add(write_batches_put("a", "old"), at(0ms));
+  const auto second = batches.add(write_batches_put("a", "new"), at(10ms));
 
   EXPECT_EQ(batches.next_deadline(), at(50ms)) << "the later does not wait longer";
   const auto batch = batches.take(at(50ms));
@@ -72,9 +72,9 @@ TEST(WriteBatches, OfTwoWritesToOneKeyTheLaterGoesAndBothCallersAreAnswered) {
 
 TEST(WriteBatches, AKeyInFlightWaitsForItsEnd) {
   WriteBatches batches({.max_in_flight = 2});
-  batches.add(put("a", "1"), at(0ms));
+  batches.add(write_batches_put("a", "1"), at(0ms));
   const auto first = batches.take(at(1s));
-  batches.add(put("a", "2"), at(1s));
+  batches.add(write_batches_put("a", "2"), at(1s));
   EXPECT_EQ(batches.next_deadline(), std::nullopt);
   EXPECT_FALSE(batches.take(at(2s)).has_value());
 
@@ -85,7 +85,7 @@ TEST(WriteBatches, AKeyInFlightWaitsForItsEnd) {
 
 TEST(WriteBatches, NoMoreThanTwoAreInFlight) {
   WriteBatches batches({.max_operations = 1, .max_in_flight = 2});
-  for (const char* key : {"a", "b", "c"}) batches.add(put(key), at(0ms));
+  for (const char* key : {"a", "b", "c"}) batches.add(write_batches_put(key), at(0ms));
   const auto first = batches.take(at(0ms));
   const auto second = batches.take(at(0ms));
 
@@ -98,23 +98,24 @@ TEST(WriteBatches, NoMoreThanTwoAreInFlight) {
 
 TEST(WriteBatches, RefusesCallersBeyondItsLimitUntilSomeAreAnswered) {
   WriteBatches batches({.max_waiting = 2});
-  batches.add(put("a"), at(0ms));
-  batches.add(put("a"), at(0ms));
-  EXPECT_FALSE(batches.add(put("b"), at(0ms)).has_value());
+  batches.add(write_batches_put("a"), at(0ms));
+  batches.add(write_batches_put("a"), at(0ms));
+  EXPECT_FALSE(batches.add(write_batches_put("b"), at(0ms)).has_value());
   const auto batch = batches.take(at(1s));
-  EXPECT_FALSE(batches.add(put("b"), at(0ms)).has_value()) << "in flight is still waiting";
+  EXPECT_FALSE(batches.add(write_batches_put("b"), at(0ms)).has_value())
+      << "in flight is still waiting";
 
   batches.done(*batch);
 
   EXPECT_EQ(batches.waiting(), 0u);
-  EXPECT_TRUE(batches.add(put("b"), at(0ms)).has_value());
+  EXPECT_TRUE(batches.add(write_batches_put("b"), at(0ms)).has_value());
 }
 
 TEST(WriteBatches, AWriteNobodyWaitsForIsForgotten) {
   WriteBatches batches({});
-  const auto first = batches.add(put("a"), at(0ms));
-  const auto second = batches.add(put("a"), at(0ms));
-  const auto other = batches.add(put("b"), at(0ms));
+  const auto first = batches.add(write_batches_put("a"), at(0ms));
+  const auto second = batches.add(write_batches_put("a"), at(0ms));
+  const auto other = batches.add(write_batches_put("b"), at(0ms));
   batches.drop(*first);
   batches.drop(*first);
   batches.drop(*other);
@@ -127,9 +128,9 @@ TEST(WriteBatches, AWriteNobodyWaitsForIsForgotten) {
 
 TEST(WriteBatches, DroppingACallerInFlightLeavesTheNextWriteToItsKey) {
   WriteBatches batches({});
-  const auto stuck = batches.add(put("a", "1"), at(0ms));
+  const auto stuck = batches.add(write_batches_put("a", "1"), at(0ms));
   const auto first = batches.take(at(1s));
-  batches.add(put("a", "2"), at(1s));
+  batches.add(write_batches_put("a", "2"), at(1s));
   batches.drop(*stuck);
 
   EXPECT_EQ(batches.waiting(), 1u);
@@ -148,7 +149,8 @@ TEST(WriteBatches, NothingIsLostOrReorderedOverRandomRuns) {
     size_t accepted = 0;
     for (int step = 0; step < 500; ++step) {
       const std::string key(1, static_cast<char>('a' + rng.below(uint64_t{12})));
-      if (step < 400 && batches.add(put(key, std::to_string(step)), at(step * 10ms))) {
+      if (step < 400 &&
+          batches.add(write_batches_put(key, std::to_string(step)), at(step * 10ms))) {
         accepted += 1;
         added[key] = step;
       }

@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kMostNamed = 3;
 
-std::string short_reason(const std::string& reason) {
+std::string check_reason(const std::string& reason) {
   if (reason.size() <= tunnel::kMaxKeptReason && !first_invalid_utf8(reason)) return reason;
-  const std::string safe = quoted(reason, tunnel::kMaxKeptReason);
+  const std::string safe = in_quotes(reason, tunnel::kMaxKeptReason);
   return safe.substr(1, safe.size() - 2);
 }
 
@@ -33,7 +33,7 @@ void AgentChecks::judge(v1::Exposed& exposed) const {
   for (v1::ExposedService& service : *exposed.mutable_services()) {
     const probe::Verdict verdict = checks_.verdict(service.service());
     service.set_healthy(verdict.healthy);
-    service.set_reason(short_reason(verdict.reason));
+    service.set_reason(check_reason(verdict.reason));
   }
 }
 

@@ -21,7 +21,7 @@ using resource::Kind;
 // So that an announcement stays below what a controller takes.
 constexpr size_t kMostServicesBytes = 32 << 10;
 
-tunnel::AgentIdentity identity_of(const node::HeldIdentity& held) {
+tunnel::AgentIdentity agent_identity(const node::HeldIdentity& held) {
   return {.private_key_pem = held.private_key_pem,
           .certificate_pem = held.certificate_pem,
           .ca_pem = held.ca_pem};
@@ -47,7 +47,7 @@ uint32_t wanted(const tunnel::PoolView& pool) {
                                     : pool.connection_count;
 }
 
-double seconds(Duration duration) {
+double seconds_of(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
@@ -61,7 +61,7 @@ Result<std::unique_ptr<NodePart>> AgentPart::make(const PartWorld& world,
       static_cast<uint32_t>(std::min<size_t>(options.config.limits.connections, tunnel::kMaxSlots));
   TRY(std::unique_ptr<tunnel::AgentService> agent,
       tunnel::AgentService::make(world.loop, world.clock, std::move(made),
-                                 identity_of(world.held)));
+                                 agent_identity(world.held)));
   std::unique_ptr<AgentPart> part(new AgentPart(world, std::move(agent), options));
   TRY_OK(part->use(options.config, options.probe));
   part->agent_->set_bootstrap(options.config.proxies);
@@ -123,7 +123,7 @@ asio::awaitable<void> AgentPart::stop() {
 }
 
 void AgentPart::set_identity(const node::HeldIdentity& held) {
-  const Status used = agent_->set_identity(identity_of(held));
+  const Status used = agent_->set_identity(agent_identity(held));
   if (!used.ok()) log::error("tunnels keep the old identity", {{"why", used.ToString()}});
 }
 
@@ -239,8 +239,8 @@ void AgentPart::show_links() {
   }
   const metrics::Description round_trip{"holdfast_agent_round_trip_seconds",
                                         "Smoothed round trips of its tunnels."};
-  metrics.set(round_trip, {{"which", "shortest"}}, seconds(shortest.value_or(Duration::zero())));
-  metrics.set(round_trip, {{"which", "longest"}}, seconds(longest));
+  metrics.set(round_trip, {{"which", "shortest"}}, seconds_of(shortest.value_or(Duration::zero())));
+  metrics.set(round_trip, {{"which", "longest"}}, seconds_of(longest));
   const tunnel::LinkBuffers& buffers = agent_->buffers();
   metrics.set({"holdfast_agent_kept_bytes", "Bytes kept for those who read slowly."}, {},
               static_cast<double>(buffers.kept_bytes()));
@@ -324,7 +324,7 @@ void AgentPart::count_dials() {
   count("holdfast_agent_recoveries_total", "Times there were enough tunnels again after a loss.",
         stats.recoveries);
   metrics.set({"holdfast_agent_last_recovery_seconds", "How long the last of these took."}, {},
-              seconds(stats.last_recovery));
+              seconds_of(stats.last_recovery));
   const auto refuse = [&](const char* why, uint64_t total) {
     metrics.count({"holdfast_agent_refused_connections_total", "Connections that were refused."},
                   {{"why", why}}, total);

@@ -17,7 +17,7 @@ constexpr size_t kMostReasonBytes = 400;
 
 std::string short_reason(std::string_view reason) {
   if (reason.size() <= kMostReasonBytes) return std::string(reason);
-  const std::string safe = quoted(reason, kMostReasonBytes);
+  const std::string safe = in_quotes(reason, kMostReasonBytes);
   return safe.substr(1, safe.size() - 2);
 }
 

@@ -10,23 +10,22 @@ namespace holdfast::app {
 namespace {
 
 using config::CheckConfig;
-using Kind = CheckConfig::Kind;
 
 probe::Probe probe_of(const CheckConfig& check, const tunnel::Target& target) {
   probe::Probe probe{.port = check.port != 0 ? check.port : target.port,
                      .host = target.host.empty() ? "127.0.0.1" : target.host,
                      .timeout = check.timeout};
   switch (check.kind) {
-    case Kind::Http: {
+    case CheckConfig::Kind::Http: {
       probe::HttpGet get{.path = check.path, .tls = check.tls};
       for (const auto& [name, value] : check.headers) get.headers.push_back({name, value});
       probe.action = std::move(get);
       break;
     }
-    case Kind::Tcp:
+    case CheckConfig::Kind::Tcp:
       probe.action = probe::TcpSocket{};
       break;
-    case Kind::Grpc:
+    case CheckConfig::Kind::Grpc:
       probe.action = probe::Grpc{.service = check.service, .tls = check.tls};
       break;
   }

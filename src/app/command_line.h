@@ -101,7 +101,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value
     }
   };
   const auto check = [known, words](const std::string& text) {
-    return known(text) ? std::string() : holdfast::quoted(text) + " is not one of " + words;
+    return known(text) ? std::string() : in_quotes(text) + " is not one of " + words;
   };
   return command.add_option_function<std::string>(name, keep, help)
       ->check(CLI::Validator(check, "{" + words + "}"));

@@ -23,7 +23,7 @@ bool is_somebody(const api::Caller& caller) {
   return caller.identity.role != identity::Role::Nobody;
 }
 
-double seconds(Duration duration) {
+double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
@@ -39,7 +39,7 @@ Result<JoinedIdentity> joined_identity(const std::string& data_dir, const std::s
     return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
                  fmt::format("{} holds the identity of {}, and this is controller/{}; join again "
                              "with a token for a controller of that name",
-                             quoted(folder, 256), identity::to_string(held.who), name));
+                             in_quotes(folder, 256), identity::to_string(held.who), name));
   }
   return JoinedIdentity{.identity = {.certificate_pem = held.certificate_pem,
                                      .private_key_pem = held.private_key_pem,
@@ -113,14 +113,14 @@ void ControllerPair::update_metrics(MetricTotals& metrics) const {
   set("holdfast_pair_lag_revisions", "Revisions that the passive half lacks.",
       static_cast<double>(service_.lag()));
   set("holdfast_pair_peer_silence_seconds", "Since the other half was heard.",
-      seconds(half.peer_silence(now)));
+      in_seconds(half.peer_silence(now)));
   if (half.last_switch()) {
     set("holdfast_pair_last_switch_seconds", "How long the last change of the active half took.",
-        seconds(half.last_switch()->took));
+        in_seconds(half.last_switch()->took));
   }
   if (service_.witness() != nullptr) {
     set("holdfast_pair_witness_silence_seconds", "Since the witness answered.",
-        seconds(service_.witness()->silence()));
+        in_seconds(service_.witness()->silence()));
     count("holdfast_pair_witness_unanswered_total", "Questions that the witness did not answer.",
           service_.witness()->unanswered());
   }

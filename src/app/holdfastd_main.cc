@@ -17,6 +17,7 @@
 
 #include "app/controller.h"
 #include "app/daemon_config.h"
+#include "app/exit_status.h"
 #include "app/injector_role.h"
 #include "app/log_config.h"
 #include "app/node_role.h"
@@ -35,9 +36,7 @@
 namespace holdfast::app {
 namespace {
 
-constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 64;
-constexpr int kExitBadConfig = 78;
 
 // A configuration that is wrong changes nothing, and shows.
 void reload(const DaemonConfig& sources, const config::Loaded& running, Controller& controller) {

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "app/exit_status.h"
 #include "app/injector.h"
 #include "app/log_config.h"
 #include "app/sd_notify.h"
@@ -22,10 +23,8 @@
 namespace holdfast::app {
 namespace {
 
-constexpr int kExitFailed = 1;
-
 // A configuration that is wrong changes nothing, and shows.
-void reload(const InjectorRole& role, Injector& injector) {
+void reload_injector(const InjectorRole& role, Injector& injector) {
   injector.look();
   const Result<config::Loaded> next = role.reload();
   if (!next.ok()) {
@@ -49,8 +48,8 @@ asio::awaitable<void> leave(asio::signal_set& signals, Injector& injector, Durat
   co_await (net::pause(delay) || signals.async_wait(asio::as_tuple(asio::use_awaitable)));
 }
 
-asio::awaitable<void> run_until_told(asio::io_context& loop, const InjectorRole& role,
-                                     Injector& injector) {
+asio::awaitable<void> run_injector_until_told(asio::io_context& loop, const InjectorRole& role,
+                                              Injector& injector) {
   net::TaskGroup watchdog(loop.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
   asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
@@ -59,7 +58,7 @@ asio::awaitable<void> run_until_told(asio::io_context& loop, const InjectorRole&
   for (;;) {
     const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
     if (!error && number == SIGHUP) {
-      reload(role, injector);
+      reload_injector(role, injector);
       continue;
     }
     if (!error) log::info("stopping", {{"signal", number}});
@@ -78,7 +77,8 @@ int run_injector(const InjectorRole& role) {
   asio::io_context loop{1};
   Injector injector(loop.get_executor(), clock, role.loaded.config.injector, role.version);
   const Result<std::vector<std::string>> addresses = injector.listen();
-  asio::co_spawn(loop, addresses.ok() ? run_until_told(loop, role, injector) : injector.stop(),
+  asio::co_spawn(loop,
+                 addresses.ok() ? run_injector_until_told(loop, role, injector) : injector.stop(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

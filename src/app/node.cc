@@ -18,7 +18,7 @@ namespace {
 
 using resource::Kind;
 
-constexpr Duration kTick = std::chrono::seconds(1);
+constexpr Duration kNodeTick = std::chrono::seconds(1);
 // Long enough for a controller that is there, short enough for a machine that starts without one.
 constexpr Duration kFirstWait = std::chrono::seconds(5);
 // Between tries to follow a controller; the first comes within a sixteenth of it. Short, because a
@@ -307,7 +307,7 @@ asio::awaitable<void> Node::tick() {
       (*witness_)->update_metrics(registry_);
     }
     cache_.update_metrics();
-    const bool slept = co_await net::pause(kTick);
+    const bool slept = co_await net::pause(kNodeTick);
     if (!slept) co_return;
   }
 }

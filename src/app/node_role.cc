@@ -12,6 +12,7 @@
 #include <random>
 
 #include "app/agent_part.h"
+#include "app/exit_status.h"
 #include "app/log_config.h"
 #include "app/node.h"
 #include "app/proxy_part.h"
@@ -30,8 +31,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr int kExitFailed = 1;
-constexpr int kExitBadConfig = 78;
 constexpr size_t kFailureCauses = 5;
 
 struct Prepared {
@@ -84,10 +83,11 @@ Result<Prepared> prepare(const NodeRole& role) {
   TRY(node::LoadedNode loaded, node::load_node(options.node.folder));
   for (const std::string& odd : loaded.warnings) log::warn("the identity is odd", {{"why", odd}});
   if (loaded.held.who.role != role_of(role.loaded)) {
-    return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
-                 fmt::format("{} holds the identity of {}, and this is the role {}",
-                             quoted(options.node.folder, 256), identity::to_string(loaded.held.who),
-                             identity::to_string(role_of(role.loaded))));
+    return coded(
+        absl::StatusCode::kFailedPrecondition, "HF5018",
+        fmt::format("{} holds the identity of {}, and this is the role {}",
+                    in_quotes(options.node.folder, 256), identity::to_string(loaded.held.who),
+                    identity::to_string(role_of(role.loaded))));
   }
   TRY(store::FileLock lock, store::FileLock::acquire(config.data_dir + "/node"));
   options.node.epoch_file = config.data_dir + "/epoch";

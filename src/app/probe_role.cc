@@ -11,6 +11,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "app/exit_status.h"
 #include "app/handler_limits.h"
 #include "app/log_config.h"
 #include "app/probe_registry.h"
@@ -24,9 +25,6 @@
 
 namespace holdfast::app {
 namespace {
-
-constexpr int kExitFailed = 1;
-constexpr int kExitBadConfig = 78;
 
 // With what is to be said of it.
 Result<probe::Registry> list_probes(const config::ProbeSection& config) {
@@ -55,7 +53,7 @@ Status listen(probe::HandlerServer& handler, const config::ProbeSection& config)
 }
 
 // What is wrong changes nothing, and shows.
-void reload(const ProbeRole& role, probe::HandlerServer& handler) {
+void reload_probe(const ProbeRole& role, probe::HandlerServer& handler) {
   const Result<config::Loaded> next = role.reload();
   const Result<probe::Registry> registry =
       next.ok() ? list_probes(next->config.probe) : Result<probe::Registry>(next.status());
@@ -69,8 +67,8 @@ void reload(const ProbeRole& role, probe::HandlerServer& handler) {
   log::info("list of probes read again", {{"probes", registry->probes().size()}});
 }
 
-asio::awaitable<void> run_until_told(asio::io_context& loop, const ProbeRole& role,
-                                     probe::HandlerServer& handler) {
+asio::awaitable<void> run_probe_until_told(asio::io_context& loop, const ProbeRole& role,
+                                           probe::HandlerServer& handler) {
   net::TaskGroup watchdog(loop.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
   asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
@@ -78,7 +76,7 @@ asio::awaitable<void> run_until_told(asio::io_context& loop, const ProbeRole& ro
   for (;;) {
     const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
     if (!error && number == SIGHUP) {
-      reload(role, handler);
+      reload_probe(role, handler);
       continue;
     }
     if (!error) log::info("stopping", {{"signal", number}});
@@ -89,17 +87,12 @@ asio::awaitable<void> run_until_told(asio::io_context& loop, const ProbeRole& ro
   co_await watchdog.join();
 }
 
-int fail(const Status& status, int code) {
-  std::cerr << "holdfastd: " << status.message() << "\n";
-  return code;
-}
-
 }  // namespace
 
 int run_probe(const ProbeRole& role) {
   const config::ProbeSection& config = role.loaded.config.probe;
   Result<probe::Registry> registry = list_probes(config);
-  if (!registry.ok()) return fail(registry.status(), kExitBadConfig);
+  if (!registry.ok()) return exit_with(registry.status(), kExitBadConfig);
   const SystemClock clock;
   asio::io_context loop{1};
   metrics::Registry metrics({.version = role.version, .max_series = probe::kMaxSeries});
@@ -111,12 +104,12 @@ int run_probe(const ProbeRole& role) {
                                handler_options(config));
   handler.use(*std::move(registry));
   const Status listening = listen(handler, config);
-  asio::co_spawn(loop, listening.ok() ? run_until_told(loop, role, handler) : handler.stop(),
+  asio::co_spawn(loop, listening.ok() ? run_probe_until_told(loop, role, handler) : handler.stop(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });
   loop.run();
-  if (!listening.ok()) return fail(listening, kExitFailed);
+  if (!listening.ok()) return exit_with(listening, kExitFailed);
   log::info("stopped");
   return 0;
 }

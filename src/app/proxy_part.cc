@@ -30,7 +30,7 @@ constexpr Duration kDoorPoll = std::chrono::milliseconds(20);
 // Longer than between two questions of `holdfast proxy drain`.
 constexpr Duration kFollowerPause = std::chrono::milliseconds(1'500);
 
-tunnel::ProxyIdentity identity_of(const node::HeldIdentity& held) {
+tunnel::ProxyIdentity proxy_identity(const node::HeldIdentity& held) {
   return {.certificate_pem = held.certificate_pem,
           .private_key_pem = held.private_key_pem,
           .ca_pem = held.ca_pem};
@@ -243,7 +243,7 @@ asio::awaitable<void> ProxyPart::let_followers_hear() {
 }
 
 Status ProxyPart::use_identity(const node::HeldIdentity& held) {
-  TRY_OK(proxy_.set_identity(identity_of(held)));
+  TRY_OK(proxy_.set_identity(proxy_identity(held)));
   TRY_OK(ingress_.set_trust(held.who.cluster, held.ca_pem));
   return ingress_.set_identity(held.certificate_pem, held.private_key_pem);
 }

@@ -14,7 +14,7 @@ Status parse_selector(CommandLine& line) {
   for (const std::string& pair : line.selector) {
     const size_t equals = pair.find('=');
     if (equals == std::string::npos || equals == 0 || first_invalid_utf8(pair)) {
-      return absl::InvalidArgumentError("--selector " + holdfast::quoted(pair) + ": use key=value");
+      return absl::InvalidArgumentError("--selector " + in_quotes(pair) + ": use key=value");
     }
     line.get.labels[pair.substr(0, equals)] = pair.substr(equals + 1);
   }

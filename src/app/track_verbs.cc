@@ -10,6 +10,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "app/exit_status.h"
 #include "app/track_config.h"
 #include "base/reason.h"
 #include "cli/output.h"
@@ -20,7 +21,6 @@
 namespace holdfast::app {
 namespace {
 
-constexpr int kExitFailed = 1;
 constexpr int kExitNotFound = 127;  // as shells have it
 
 constexpr const char* kHelp =

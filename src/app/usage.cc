@@ -83,7 +83,7 @@ cli::Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, Ar
   if (!unknown) return {cli::Exit::Usage, "HF6010", error.what(), help_of(app)};
   const auto near = did_you_mean(unknown->word, unknown->known);
   return {cli::Exit::Usage, "HF6010",
-          fmt::format("there is no command {}{}", quoted(unknown->word),
+          fmt::format("there is no command {}{}", in_quotes(unknown->word),
                       near ? fmt::format("; did you mean \"{}\"?", *near) : ""),
           fmt::format("`{} --help` lists them", unknown->before)};
 }

@@ -11,7 +11,7 @@
 namespace holdfast::app {
 namespace {
 
-constexpr Duration kTick = std::chrono::seconds(1);
+constexpr Duration kWitnessTick = std::chrono::seconds(1);
 
 using IdentityCalls = v1::Identity::StubInterface::async_interface;
 
@@ -103,7 +103,7 @@ asio::awaitable<void> Witness::tick() {
     }
     fronts_.report(part_->report());
     part_->update_metrics(registry_);
-    const bool slept = co_await net::pause(kTick);
+    const bool slept = co_await net::pause(kWitnessTick);
     if (!slept) co_return;
   }
 }

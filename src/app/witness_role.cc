@@ -11,6 +11,7 @@
 #include <iostream>
 #include <random>
 
+#include "app/exit_status.h"
 #include "app/sd_notify.h"
 #include "app/supervisor.h"
 #include "app/witness.h"
@@ -24,17 +25,15 @@
 namespace holdfast::app {
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitBadConfig = 78;
 constexpr const char* kDefaultListen = "0.0.0.0:7461";
 
-struct Prepared {
+struct PreparedWitness {
   WitnessOptions options;
   node::HeldIdentity held;
   store::FileLock lock;
 };
 
-Result<Prepared> prepare(const config::Config& config, const std::string& version) {
+Result<PreparedWitness> prepare_witness(const config::Config& config, const std::string& version) {
   WitnessOptions options{.data_dir = config.node.data_dir,
                          .listen = config.witness.listen,
                          .health_listen = config.node.health_listen,
@@ -48,7 +47,7 @@ Result<Prepared> prepare(const config::Config& config, const std::string& versio
   if (loaded.held.who.role != identity::Role::Witness) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF5018",
                  fmt::format("{} holds the identity of {}, and this is the role witness",
-                             quoted(folder, 256), identity::to_string(loaded.held.who)));
+                             in_quotes(folder, 256), identity::to_string(loaded.held.who)));
   }
   TRY(store::FileLock lock, store::FileLock::acquire(options.data_dir + "/node"));
   if (options.servers.empty()) options.servers = loaded.servers;
@@ -56,7 +55,7 @@ Result<Prepared> prepare(const config::Config& config, const std::string& versio
     return coded(absl::StatusCode::kInvalidArgument, "HF6010",
                  "no controller is known; name both with --server HOST:PORT, or in node.servers");
   }
-  return Prepared{
+  return PreparedWitness{
       .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
 }
 
@@ -72,22 +71,17 @@ asio::awaitable<void> run_until_told(asio::signal_set& signals, Witness& witness
   co_await watchdog.join();
 }
 
-int fail(const Status& status, int code) {
-  std::cerr << "holdfastd: " << status.message() << "\n";
-  return code;
-}
-
 }  // namespace
 
 int run_witness(const config::Loaded& loaded, const std::string& version) {
-  Result<Prepared> prepared = prepare(loaded.config, version);
-  if (!prepared.ok()) return fail(prepared.status(), kExitBadConfig);
+  Result<PreparedWitness> prepared = prepare_witness(loaded.config, version);
+  if (!prepared.ok()) return exit_with(prepared.status(), kExitBadConfig);
   const SystemClock clock;
   asio::io_context loop{1};
   asio::signal_set signals(loop, SIGINT, SIGTERM);  // before anything is opened
   Result<std::unique_ptr<Witness>> witness = Witness::open(
       loop.get_executor(), clock, std::move(prepared->options), std::move(prepared->held));
-  if (!witness.ok()) return fail(witness.status(), kExitFailed);
+  if (!witness.ok()) return exit_with(witness.status(), kExitFailed);
   const Result<std::vector<std::string>> addresses = (*witness)->listen();
   asio::co_spawn(loop, addresses.ok() ? run_until_told(signals, **witness) : (*witness)->stop(),
                  [](const std::exception_ptr& thrown) {
@@ -100,7 +94,7 @@ int run_witness(const config::Loaded& loaded, const std::string& version) {
   }
   loop.run();
   log::info("stopped");
-  return addresses.ok() ? 0 : fail(addresses.status(), kExitFailed);
+  return addresses.ok() ? 0 : exit_with(addresses.status(), kExitFailed);
 }
 
 }  // namespace holdfast::app

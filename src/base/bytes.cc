@@ -64,7 +64,7 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
-std::string quoted(std::string_view text, size_t max_bytes) {
+std::string in_quotes(std::string_view text, size_t max_bytes) {
   std::string out = "\"";
   size_t at = 0;
   while (at < text.size() && at < max_bytes) {

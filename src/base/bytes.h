@@ -9,12 +9,21 @@
 
 namespace holdfast {
 
+// ASCII classes, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_letter_or_digit(char c) {
+  return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
 // Offset of the first byte that is not part of valid UTF-8 (no surrogates, no overlong forms).
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
+// Not called "quoted": std::quoted would be found instead, by the argument's namespace.
 // `text` in double quotes, safe on a terminal and in a log: control characters, quotes, invalid
 // UTF-8 and line ends are escaped; cut to `max_bytes` with an ellipsis.
-std::string quoted(std::string_view text, size_t max_bytes = 64);
+std::string in_quotes(std::string_view text, size_t max_bytes = 64);
 
 // `text` as it may be shown on a terminal: control characters, but for line ends, and invalid UTF-8
 // are escaped.

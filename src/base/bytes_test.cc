@@ -21,11 +21,11 @@ TEST(Bytes, FindsTheFirstInvalidByte) {
 }
 
 TEST(Bytes, QuotedIsSafeToPrint) {
-  EXPECT_EQ(quoted("web"), "\"web\"");
-  EXPECT_EQ(quoted("a\nb\"c"), "\"a\\x0ab\\\"c\"");
-  EXPECT_EQ(quoted(std::string_view("n\0l", 3)), "\"n\\x00l\"");
-  EXPECT_EQ(quoted("\xff"), "\"\\xff\"");
-  EXPECT_EQ(quoted("abcdef", 3), "\"abc…\"");
+  EXPECT_EQ(in_quotes("web"), "\"web\"");
+  EXPECT_EQ(in_quotes("a\nb\"c"), "\"a\\x0ab\\\"c\"");
+  EXPECT_EQ(in_quotes(std::string_view("n\0l", 3)), "\"n\\x00l\"");
+  EXPECT_EQ(in_quotes("\xff"), "\"\\xff\"");
+  EXPECT_EQ(in_quotes("abcdef", 3), "\"abc…\"");
 }
 
 TEST(Bytes, SuggestsOnlyWhatIsClose) {

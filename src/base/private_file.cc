@@ -17,7 +17,7 @@ namespace {
 
 Status failed(std::string_view doing, const std::string& path) {
   const std::string message =
-      fmt::format("{} {}: {}", doing, quoted(path, 256), std::strerror(errno));
+      fmt::format("{} {}: {}", doing, in_quotes(path, 256), std::strerror(errno));
   if (errno == ENOENT) return absl::NotFoundError(message);
   return absl::InvalidArgumentError(message);
 }
@@ -113,7 +113,7 @@ Result<std::string> read_small_file(const std::string& path) {
   TRY_OK(status);
   if (text.size() > kMaxPrivateFileBytes) {
     return absl::InvalidArgumentError(
-        fmt::format("{} is larger than {} bytes", quoted(path, 256), kMaxPrivateFileBytes));
+        fmt::format("{} is larger than {} bytes", in_quotes(path, 256), kMaxPrivateFileBytes));
   }
   return text;
 }
@@ -125,11 +125,11 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   struct stat facts{};
   Status status = ::fstat(descriptor, &facts) != 0 ? failed("cannot read", path) : absl::OkStatus();
   if (status.ok() && !S_ISREG(facts.st_mode)) {
-    status = absl::InvalidArgumentError(fmt::format("{} is not a file", quoted(path, 256)));
+    status = absl::InvalidArgumentError(fmt::format("{} is not a file", in_quotes(path, 256)));
   }
   if (status.ok() && static_cast<size_t>(facts.st_size) > max_bytes) {
     status = absl::InvalidArgumentError(
-        fmt::format("{} is larger than {} bytes", quoted(path, 256), max_bytes));
+        fmt::format("{} is larger than {} bytes", in_quotes(path, 256), max_bytes));
   }
   std::string text;
   if (status.ok()) text.resize(static_cast<size_t>(facts.st_size));

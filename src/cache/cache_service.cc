@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "cache/published.h"
 
 namespace holdfast::cache {
 namespace {
@@ -19,7 +20,6 @@ constexpr auto kNever = asio::steady_timer::time_point::max();
 constexpr Duration kShortestWait = std::chrono::microseconds(100);
 constexpr Duration kLongestWait = std::chrono::minutes(1);
 constexpr Duration kTidyAtMostEvery = std::chrono::milliseconds(100);
-constexpr Duration kReclaimSoon = std::chrono::milliseconds(1);
 
 asio::awaitable<bool> is_cancelled() {
   const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;

@@ -19,6 +19,7 @@
 
 #include "base/rng.h"
 #include "cache/simulation_model.h"
+#include "support/seeds.h"
 
 namespace holdfast::cache {
 namespace {
@@ -549,23 +550,17 @@ constexpr int steps_of(uint64_t seed) {
   return seed % 5 == 0 ? 500 : 100;
 }
 
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(CacheSimulation, EveryCacheConvergesAndNothingGoesBackInTime) {
-  const uint64_t only = from_environment("HF_SIM_SEED", 0);
-  const uint64_t last = only != 0 ? only : from_environment("HF_SIM_SEEDS", 1'000);
+  const test::Seeds seeds = test::seeds_from_environment(1'000);
   std::map<std::string, uint64_t> seen;
-  for (uint64_t seed = only != 0 ? only : 1; seed <= last; ++seed) {
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     SCOPED_TRACE("HF_SIM_SEED=" + std::to_string(seed));
-    Simulation simulation(seed, only != 0);
+    Simulation simulation(seed, seeds.alone);
     simulation.run(steps_of(seed));
     if (testing::Test::HasFailure()) return;
     for (const auto& [what, times] : simulation.seen()) seen[what] += times;
   }
-  if (last < 1'000 || only != 0) return;
+  if (seeds.count < 1'000) return;
   for (const char* what :
        {"resumed", "reset", "fetch failed", "fetch restarted", "event applied", "event skipped",
         "evicted", "forget", "behind", "restart", "followed", "taken"}) {

@@ -8,17 +8,16 @@
 #include "base/check.h"
 #include "base/reason.h"
 #include "cache/cache.h"
+#include "cache/published.h"
 #include "resource/proto_time.h"
 #include "resource/registry.h"
 
 namespace holdfast::cache {
 namespace {
 
-constexpr size_t kReclaimedAtOnce = 512;
-constexpr Duration kReclaimSoon = std::chrono::milliseconds(1);
 constexpr Duration kReclaimLater = std::chrono::milliseconds(100);
 
-std::string_view name_of(Source source) {
+std::string_view source_name(Source source) {
   switch (source) {
     case Source::Cache:
       return "cache";
@@ -185,7 +184,7 @@ std::vector<v1::CachedKind> Cache::describe() const {
     const KindView& view = current().of(kind.policy.kind);
     v1::CachedKind& row = rows.emplace_back();
     row.set_kind(std::string(resource::info(kind.policy.kind).name));
-    row.set_source(std::string(name_of(kind.source)));
+    row.set_source(std::string(source_name(kind.source)));
     row.set_generation(view.generation);
     *row.mutable_since() = resource::to_proto(kind.since);
     row.set_code(kind.why.code);

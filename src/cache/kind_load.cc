@@ -53,11 +53,11 @@ Status KindLoad::add_items(v1::ListResponse& page) {
     const std::string& name = item.metadata().name();
     if (item.kind() != resource::info(kind_).name) {
       return absl::DataLossError(
-          fmt::format("{} {} is listed among others", quoted(item.kind()), quoted(name)));
+          fmt::format("{} {} is listed among others", in_quotes(item.kind()), in_quotes(name)));
     }
     if (name <= last_name_) {
       return absl::DataLossError(
-          fmt::format("{} is listed after {}", quoted(name), quoted(last_name_)));
+          fmt::format("{} is listed after {}", in_quotes(name), in_quotes(last_name_)));
     }
     if (items_.table.size() >= limits_.max_items) {
       return absl::ResourceExhaustedError(
@@ -84,8 +84,8 @@ Status KindLoad::add_coverage(const v1::ListResponse& page, const std::string& f
     return absl::OkStatus();
   }
   if (!page.up_to().empty() && page.up_to() < last_name_) {
-    return absl::DataLossError(
-        fmt::format("{} is listed on a page up to {}", quoted(last_name_), quoted(page.up_to())));
+    return absl::DataLossError(fmt::format("{} is listed on a page up to {}", in_quotes(last_name_),
+                                           in_quotes(page.up_to())));
   }
   const bool exact = !page.up_to().empty();
   if (exact) last_name_ = page.up_to();

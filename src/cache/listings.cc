@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxRetired = 16;
 
-const std::string& name_of(const v1::Resource* resource) {
+const std::string& listed_name(const v1::Resource* resource) {
   return resource->metadata().name();
 }
 
@@ -65,7 +65,7 @@ Listings::Listing& Listings::listing_for(const KindView& view, resource::Kind ki
     made.sorted.push_back(resource.get());
     return true;
   });
-  std::ranges::sort(made.sorted, {}, name_of);
+  std::ranges::sort(made.sorted, {}, listed_name);
   return made;
 }
 
@@ -103,14 +103,14 @@ void Listings::fill(v1::ListResponse& response, const Listing& listing, const As
     bytes += added.ByteSizeLong();
     return response.resources_size() >= page_size || bytes >= options_.max_page_bytes;
   };
-  auto next = std::ranges::upper_bound(listing.sorted, after, {}, name_of);
+  auto next = std::ranges::upper_bound(listing.sorted, after, {}, listed_name);
   for (; next != listing.sorted.end(); ++next) {
-    if (!told.up_to.empty() && name_of(*next) > told.up_to) return;
+    if (!told.up_to.empty() && listed_name(*next) > told.up_to) return;
     if (!labels_match(**next, asked.request.labels())) continue;
     *response.add_resources() = asked.hide_secrets ? resource::without_secrets(**next) : **next;
     if (!is_full(**next)) continue;
     const bool more = next + 1 != listing.sorted.end();
-    if (more) response.set_up_to(name_of(*next));
+    if (more) response.set_up_to(listed_name(*next));
     return;
   }
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,10 @@ template <typename T>
 concept Dismantled = requires(T& value, size_t& budget) {
   { value.dismantle(budget) } -> std::same_as<bool>;
 };
+
+// Reclaiming goes in slices: at most so many parts at once, and the next slice this much later.
+inline constexpr size_t kReclaimedAtOnce = 512;
+inline constexpr std::chrono::milliseconds kReclaimSoon{1};
 
 struct PublishedOptions {
   size_t max_readers = 64;

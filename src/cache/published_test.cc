@@ -17,11 +17,11 @@ namespace holdfast::cache {
 namespace {
 
 using resource::Kind;
-using Numbers = Published<int>;
+using PublishedNumbers = Published<int>;
 
 TEST(Published, AReaderSeesWhatIsCurrent) {
-  Numbers published(std::make_unique<int>(1));
-  Numbers::Reader reader(published);
+  PublishedNumbers published(std::make_unique<int>(1));
+  PublishedNumbers::Reader reader(published);
   EXPECT_EQ(*reader.read(), 1);
 
   published.publish(std::make_unique<int>(2));
@@ -48,47 +48,47 @@ TEST(Published, WhatIsReadIsKeptUntilItsGuardGoes) {
 }
 
 TEST(Published, ALingeringReaderKeepsNoMoreThanOneValue) {
-  Numbers published(std::make_unique<int>(0));
-  Numbers::Reader reader(published);
+  PublishedNumbers published(std::make_unique<int>(0));
+  PublishedNumbers::Reader reader(published);
   const auto guard = reader.read();
 
   for (int i = 1; i <= 1'000; ++i) published.publish(std::make_unique<int>(i));
 
-  EXPECT_EQ(published.reclaim(), (Numbers::Left{.read = 1}));
+  EXPECT_EQ(published.reclaim(), (PublishedNumbers::Left{.read = 1}));
   EXPECT_EQ(*guard, 0);
 }
 
 TEST(Published, FreesNoMoreThanTheBudgetAndSaysWhatIsLeft) {
-  Numbers published(std::make_unique<int>(0));
+  PublishedNumbers published(std::make_unique<int>(0));
   for (int i = 1; i <= 10; ++i) published.publish(std::make_unique<int>(i));
   published.discard(std::make_unique<int>(11));
 
-  EXPECT_EQ(published.reclaim(4), (Numbers::Left{.unread = 7}));
-  EXPECT_EQ(published.reclaim(0), (Numbers::Left{.unread = 7}));
+  EXPECT_EQ(published.reclaim(4), (PublishedNumbers::Left{.unread = 7}));
+  EXPECT_EQ(published.reclaim(0), (PublishedNumbers::Left{.unread = 7}));
   EXPECT_TRUE(published.reclaim(7).none());
 }
 
 TEST(Published, ASlotIsFreeAgainWhenItsReaderHasGone) {
-  Numbers published(std::make_unique<int>(1), {.max_readers = 1});
+  PublishedNumbers published(std::make_unique<int>(1), {.max_readers = 1});
   for (int i = 0; i < 3; ++i) {
-    Numbers::Reader reader(published);
+    PublishedNumbers::Reader reader(published);
     EXPECT_EQ(*reader.read(), 1);
   }
 }
 
 TEST(PublishedDeathTest, TwoGuardsOfOneReaderAreABug) {
-  Numbers published(std::make_unique<int>(1));
-  Numbers::Reader reader(published);
+  PublishedNumbers published(std::make_unique<int>(1));
+  PublishedNumbers::Reader reader(published);
   const auto guard = reader.read();
 
   EXPECT_DEATH(reader.read(), "one guard at a time");
 }
 
 TEST(PublishedDeathTest, MoreReadersThanAllowedAreABug) {
-  Numbers published(std::make_unique<int>(1), {.max_readers = 2});
-  Numbers::Reader one(published), two(published);
+  PublishedNumbers published(std::make_unique<int>(1), {.max_readers = 2});
+  PublishedNumbers::Reader one(published), two(published);
 
-  EXPECT_DEATH(Numbers::Reader{published}, "max_readers");
+  EXPECT_DEATH(PublishedNumbers::Reader{published}, "max_readers");
 }
 
 // Every generation holds `kItems` agents that carry its number; some names come and go.
@@ -96,7 +96,7 @@ constexpr int kItems = 32;
 constexpr int kGenerations = 2'000;
 constexpr int kReaders = 3;
 
-Shared agent(int item, int64_t generation) {
+Shared published_agent(int item, int64_t generation) {
   auto resource = std::make_shared<v1::Resource>();
   resource->mutable_metadata()->set_name("edge-" + std::to_string(item));
   resource->mutable_metadata()->set_revision(generation);
@@ -164,7 +164,7 @@ TEST(PublishedThreads, NoReaderEverSeesHalfAGeneration) {
   const auto change_all = [&](int64_t generation) {
     // Half of the generations are built anew, as after a fetch; half are made of the one before.
     if (generation % 2 == 0) agents.items = Table();
-    for (int i = 0; i < kItems; ++i) agents.items.put(agent(i, generation));
+    for (int i = 0; i < kItems; ++i) agents.items.put(published_agent(i, generation));
     agents.source = Source::Cache;
     agents.generation = static_cast<uint64_t>(generation);
     agents.revision = generation;
@@ -198,14 +198,14 @@ TEST(PublishedThreads, NoReaderEverSeesHalfAGeneration) {
 }
 
 TEST(PublishedThreads, ReadersComeAndGoWhileTheWriterPublishes) {
-  Numbers published(std::make_unique<int>(0), {.max_readers = kReaders});
+  PublishedNumbers published(std::make_unique<int>(0), {.max_readers = kReaders});
   std::atomic<bool> over = false;
   std::atomic<int> wrong = 0;
   std::vector<std::jthread> readers;
   for (int i = 0; i < kReaders; ++i) {
     readers.emplace_back([&] {
       for (int last = 0; !over.load();) {
-        Numbers::Reader reader(published);
+        PublishedNumbers::Reader reader(published);
         const auto guard = reader.read();
         if (*guard < last) wrong += 1;
         last = *guard;

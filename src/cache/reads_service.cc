@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "cache/published.h"
 #include "resource/field_path.h"
 #include "resource/registry.h"
 
@@ -18,7 +19,6 @@ namespace {
 constexpr Duration kAsLongAsItTakes = std::chrono::hours(1);
 // What an answer takes beside its resources.
 constexpr size_t kSmallestAnswer = 256;
-constexpr size_t kReclaimedAtOnce = 512;
 
 std::string name_of(resource::Kind kind) {
   return std::string(resource::info(kind).name);
@@ -112,7 +112,7 @@ Result<Read<Shared>> ReadsService::one_from_table(resource::Kind kind, const std
   Shared found = view(kind).items.share(name);
   Read<Shared> read = from_table(kind, std::move(found));
   if (read.value == nullptr) {
-    return absl::NotFoundError(fmt::format("there is no {} {}", name_of(kind), quoted(name)));
+    return absl::NotFoundError(fmt::format("there is no {} {}", name_of(kind), in_quotes(name)));
   }
   return read;
 }

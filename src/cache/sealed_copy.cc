@@ -43,7 +43,7 @@ void put_number(std::string& out, Number number) {
   }
 }
 
-std::span<uint8_t> bytes_of(std::string& text, size_t from, size_t count) {
+std::span<uint8_t> copied_bytes(std::string& text, size_t from, size_t count) {
   return std::span(reinterpret_cast<uint8_t*>(text.data()), text.size()).subspan(from, count);
 }
 
@@ -109,14 +109,14 @@ struct Layout {
 
 Status check_owner(const v1::CacheCopyHeader& header, const CopyOwner& owner) {
   if (header.schema() != owner.schema) {
-    return not_ours(fmt::format("version {} wrote it, this is {}", quoted(header.schema()),
-                                quoted(owner.schema)));
+    return not_ours(fmt::format("version {} wrote it, this is {}", in_quotes(header.schema()),
+                                in_quotes(owner.schema)));
   }
   if (header.cluster() != owner.cluster) {
-    return not_ours(fmt::format("it is of cluster {}", quoted(header.cluster())));
+    return not_ours(fmt::format("it is of cluster {}", in_quotes(header.cluster())));
   }
   if (header.node() != owner.node) {
-    return not_ours(fmt::format("it is of node {}", quoted(header.node())));
+    return not_ours(fmt::format("it is of node {}", in_quotes(header.node())));
   }
   return absl::OkStatus();
 }
@@ -234,10 +234,11 @@ Result<std::string> seal_copy(const ToSeal& copy, const CopySecret& secret, cons
       at = item->SerializeWithCachedSizesToArray(at);
     }
   }
-  HF_CHECK(at == bytes_of(out, body_at, body_bytes).data() + body_bytes, "the body is as computed");
+  HF_CHECK(at == copied_bytes(out, body_at, body_bytes).data() + body_bytes,
+           "the body is as computed");
   const std::string context = out.substr(0, body_at);
-  seal_in_place(secret, nonce, context, bytes_of(out, body_at, body_bytes),
-                bytes_of(out, body_at + body_bytes, kCopyTagBytes).first<kCopyTagBytes>());
+  seal_in_place(secret, nonce, context, copied_bytes(out, body_at, body_bytes),
+                copied_bytes(out, body_at + body_bytes, kCopyTagBytes).first<kCopyTagBytes>());
   return out;
 }
 
@@ -246,10 +247,11 @@ Result<OpenedCopy> open_copy(std::string sealed, const CopyOwner& owner, const C
   if (sealed.size() > limits.max_bytes) return too_large(sealed.size(), limits.max_bytes);
   TRY(const Layout layout, read_layout(sealed, owner, limits));
   const std::string context = sealed.substr(0, layout.body_at);
-  const std::span<uint8_t> body = bytes_of(sealed, layout.body_at, layout.body_bytes);
-  const bool whole = open_in_place(
-      secret, layout.nonce, context, body,
-      bytes_of(sealed, layout.body_at + layout.body_bytes, kCopyTagBytes).first<kCopyTagBytes>());
+  const std::span<uint8_t> body = copied_bytes(sealed, layout.body_at, layout.body_bytes);
+  const bool whole =
+      open_in_place(secret, layout.nonce, context, body,
+                    copied_bytes(sealed, layout.body_at + layout.body_bytes, kCopyTagBytes)
+                        .first<kCopyTagBytes>());
   if (!whole) return damaged("it was changed, or sealed with another key");
   return read_body(layout.header,
                    std::string_view(sealed).substr(layout.body_at, layout.body_bytes));

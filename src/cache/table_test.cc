@@ -14,7 +14,7 @@ namespace {
 
 using Model = std::map<std::string, int64_t>;
 
-Shared agent(const std::string& name, int64_t revision = 1) {
+Shared table_agent(const std::string& name, int64_t revision = 1) {
   auto resource = std::make_shared<v1::Resource>();
   resource->mutable_metadata()->set_name(name);
   resource->mutable_metadata()->set_revision(revision);
@@ -22,7 +22,7 @@ Shared agent(const std::string& name, int64_t revision = 1) {
   return resource;
 }
 
-Model contents(const Table& table) {
+Model table_contents(const Table& table) {
   Model found;
   table.for_each([&](const Shared& resource) {
     const auto& metadata = resource->metadata();
@@ -49,15 +49,15 @@ TEST(Table, HoldsNothingAtFirst) {
   EXPECT_EQ(table.size(), 0u);
   EXPECT_EQ(table.find("edge-7"), nullptr);
   EXPECT_EQ(table.share("edge-7"), nullptr);
-  EXPECT_THAT(contents(table), testing::IsEmpty());
+  EXPECT_THAT(table_contents(table), testing::IsEmpty());
 }
 
 TEST(Table, FindsTheVeryResourceThatWasPut) {
   Table table;
-  const Shared edge = agent("edge-7");
+  const Shared edge = table_agent("edge-7");
 
   table.put(edge);
-  table.put(agent("edge-8"));
+  table.put(table_agent("edge-8"));
 
   EXPECT_EQ(table.find("edge-7"), edge.get());
   EXPECT_EQ(table.share("edge-7"), edge);
@@ -67,7 +67,7 @@ TEST(Table, FindsTheVeryResourceThatWasPut) {
 
 TEST(Table, FindsThePartsOfAResource) {
   Table table;
-  const Shared edge = agent("edge-7");
+  const Shared edge = table_agent("edge-7");
   table.put(edge);
 
   const Table::Parts parts = table.find_parts("edge-7");
@@ -81,10 +81,10 @@ TEST(Table, FindsThePartsOfAResource) {
 
 TEST(Table, PutReplacesWhatHasTheSameName) {
   Table table;
-  const Shared old = agent("edge-7", 1);
+  const Shared old = table_agent("edge-7", 1);
   table.put(old);
 
-  table.put(agent("edge-7", 2));
+  table.put(table_agent("edge-7", 2));
 
   EXPECT_EQ(table.find("edge-7")->metadata().revision(), 2);
   EXPECT_EQ(table.size(), 1u);
@@ -93,7 +93,7 @@ TEST(Table, PutReplacesWhatHasTheSameName) {
 
 TEST(Table, ANameMayBeAskedForThatBelongsToTheErasedResource) {
   Table table;
-  table.put(agent("an agent whose name is not kept within its string"));
+  table.put(table_agent("an agent whose name is not kept within its string"));
 
   EXPECT_TRUE(table.erase(
       table.find("an agent whose name is not kept within its string")->metadata().name()));
@@ -103,7 +103,7 @@ TEST(Table, ANameMayBeAskedForThatBelongsToTheErasedResource) {
 
 TEST(Table, ForEachStopsWhenTold) {
   Table table;
-  for (int i = 0; i < 500; ++i) table.put(agent("edge-" + std::to_string(i)));
+  for (int i = 0; i < 500; ++i) table.put(table_agent("edge-" + std::to_string(i)));
   int visited = 0;
 
   table.for_each([&](const Shared&) { return ++visited < 100; });
@@ -114,8 +114,8 @@ TEST(Table, ForEachStopsWhenTold) {
 TEST(Table, TheOrderDependsOnTheNamesAndNotOnWhatHappenedBefore) {
   std::vector<std::string> up, down;
   Table one, other;
-  for (int i = 0; i < 300; ++i) one.put(agent("edge-" + std::to_string(i)));
-  for (int i = 400; i-- > 0;) other.put(agent("edge-" + std::to_string(i)));
+  for (int i = 0; i < 300; ++i) one.put(table_agent("edge-" + std::to_string(i)));
+  for (int i = 400; i-- > 0;) other.put(table_agent("edge-" + std::to_string(i)));
   for (int i = 300; i < 400; ++i) other.erase("edge-" + std::to_string(i));
 
   const auto into = [](std::vector<std::string>& names) {
@@ -129,7 +129,7 @@ TEST(Table, TheOrderDependsOnTheNamesAndNotOnWhatHappenedBefore) {
 
 TEST(Table, ACopyLetsGoOfWhatItAloneHas) {
   Table table;
-  const Shared kept = agent("kept"), erased = agent("erased");
+  const Shared kept = table_agent("kept"), erased = table_agent("erased");
   table.put(kept);
   table.put(erased);
   {
@@ -146,7 +146,7 @@ TEST(Table, DismantlesInSlicesAndLeavesAloneWhatOthersShare) {
   constexpr int kCount = 5'000;
   std::vector<Shared> all;
   Table table;
-  for (int i = 0; i < kCount; ++i) all.push_back(agent("edge-" + std::to_string(i)));
+  for (int i = 0; i < kCount; ++i) all.push_back(table_agent("edge-" + std::to_string(i)));
   for (const Shared& each : all) table.put(each);
   Table shared = table;
   for (int i = 0; i < kCount; i += 2) shared.erase("edge-" + std::to_string(i));
@@ -165,16 +165,16 @@ TEST(Table, DismantlesInSlicesAndLeavesAloneWhatOthersShare) {
 
   EXPECT_GE(calls, kCount / 2 / 100);
   EXPECT_EQ(alive(), kCount / 2);
-  EXPECT_EQ(contents(shared).size(), kCount / 2u);
+  EXPECT_EQ(table_contents(shared).size(), kCount / 2u);
   EXPECT_TRUE(table.empty());
 }
 
 TEST(Table, ATableThatIsHalfDismantledCanBeDestroyed) {
-  const Shared last = agent("last");
+  const Shared last = table_agent("last");
   {
     Table table;
     table.put(last);
-    for (int i = 0; i < 300; ++i) table.put(agent("edge-" + std::to_string(i)));
+    for (int i = 0; i < 300; ++i) table.put(table_agent("edge-" + std::to_string(i)));
     size_t budget = 100;
     EXPECT_FALSE(table.dismantle(budget));
   }
@@ -201,7 +201,7 @@ TEST_P(TableModel, BehavesAsAMapAndCopiesNeverChange) {
   for (int64_t step = 1; step <= 2'000; ++step) {
     const std::string name = "edge-" + std::to_string(rng.below(names));
     if (rng.below(5) < 3) {
-      table.put(agent(name, step));
+      table.put(table_agent(name, step));
       model[name] = step;
     } else {
       EXPECT_EQ(table.erase(name), model.erase(name) == 1);
@@ -215,9 +215,9 @@ TEST_P(TableModel, BehavesAsAMapAndCopiesNeverChange) {
     if (copies.size() > 8) copies.erase(copies.begin() + static_cast<long>(rng.below(8)));
   }
 
-  EXPECT_EQ(contents(table), model);
+  EXPECT_EQ(table_contents(table), model);
   for (const auto& [copy, then] : copies) {
-    EXPECT_EQ(contents(copy), then);
+    EXPECT_EQ(table_contents(copy), then);
     EXPECT_EQ(copy.size(), then.size());
   }
 }

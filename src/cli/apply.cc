@@ -13,17 +13,17 @@
 namespace holdfast::cli {
 namespace {
 
-struct Document {
+struct InputDocument {
   std::string file;
   v1::Resource resource;
 };
 
-std::string label(const v1::Resource& resource) {
+std::string applied_label(const v1::Resource& resource) {
   return fmt::format("{}/{}", resource.kind(), resource.metadata().name());
 }
 
 // Everything in the file, checked; reports what is wrong with it by itself.
-Exit load(const Console& console, const std::string& file, std::vector<Document>& documents) {
+Exit load(const Console& console, const std::string& file, std::vector<InputDocument>& documents) {
   Result<std::string> text = read_input(file, resource::ParseOptions{}.max_input_bytes + 1);
   if (!text.ok()) {
     return console.report({Exit::BadInput, "HF6001", std::string(text.status().message()),
@@ -39,8 +39,8 @@ Exit load(const Console& console, const std::string& file, std::vector<Document>
     if (!valid.ok()) {
       return console.report(
           {Exit::BadInput, "HF6010",
-           fmt::format("{}: {} {}: {}", file, resource.kind(), quoted(resource.metadata().name()),
-                       std::string(valid.message())),
+           fmt::format("{}: {} {}: {}", file, resource.kind(),
+                       in_quotes(resource.metadata().name()), std::string(valid.message())),
            "nothing was changed; correct the file and apply it again"});
     }
     documents.push_back({file, resource});
@@ -82,7 +82,7 @@ Result<std::string> apply_one(Client& client, const v1::Resource& wanted, bool d
 }  // namespace
 
 Exit apply(const Session& session, const ApplyOptions& options) {
-  std::vector<Document> documents;
+  std::vector<InputDocument> documents;
   for (const std::string& file : options.files) {
     const Exit loaded = load(session.console, file, documents);
     if (loaded != Exit::Ok) return loaded;
@@ -91,7 +91,7 @@ Exit apply(const Session& session, const ApplyOptions& options) {
     return session.console.report({Exit::BadInput, "HF6001", "no resources in the input", ""});
   }
   constexpr int kTries = 5;  // against others who change the same resource
-  for (const Document& document : documents) {
+  for (const InputDocument& document : documents) {
     Result<std::string> outcome = absl::AbortedError("");
     for (int i = 0; i < kTries && absl::IsAborted(outcome.status()); ++i) {
       outcome = apply_one(session.client, document.resource, options.dry_run);
@@ -99,10 +99,10 @@ Exit apply(const Session& session, const ApplyOptions& options) {
     }
     if (!outcome.ok()) {
       Failure failure = explain(outcome.status(), session.client.asked());
-      failure.message = fmt::format("{}: {}", label(document.resource), failure.message);
+      failure.message = fmt::format("{}: {}", applied_label(document.resource), failure.message);
       return session.console.report(failure);
     }
-    print_out(fmt::format("{} {}{}\n", label(document.resource), *outcome,
+    print_out(fmt::format("{} {}{}\n", applied_label(document.resource), *outcome,
                           options.dry_run ? " (dry run)" : ""));
   }
   return Exit::Ok;

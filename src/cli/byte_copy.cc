@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "net/within.h"
 
 namespace holdfast::cli {
 namespace {
 
 constexpr size_t kCopyBytes = 64 << 10;
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 
 // A descriptor that is not ours: its flags are its other users', too.
 class Borrowed {

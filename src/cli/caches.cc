@@ -15,7 +15,7 @@ namespace {
 
 using Nodes = std::vector<NodeCaches>;
 
-Failure usage(std::string message) {
+Failure caches_usage(std::string message) {
   return {Exit::Usage, "HF6010", std::move(message), "see `holdfast get --help`"};
 }
 
@@ -49,8 +49,7 @@ Result<Nodes> only(const Nodes& nodes, const std::vector<std::string>& names) {
     std::ranges::copy_if(nodes, std::back_inserter(out),
                          [&](const auto& node) { return is_named(node.said.node(), name); });
     if (out.size() > before) continue;
-    return absl::NotFoundError(
-        fmt::format("no proxy or agent is called {}", holdfast::quoted(name)));
+    return absl::NotFoundError(fmt::format("no proxy or agent is called {}", in_quotes(name)));
   }
   return out;
 }
@@ -69,7 +68,7 @@ Result<v1::GetCachesResponse> ask_node(const std::string& socket, Duration timeo
 }  // namespace
 
 Exit get_caches(const Session& session, const GetOptions& options) {
-  if (options.watch) return session.console.report(usage("caches are listed, not watched"));
+  if (options.watch) return session.console.report(caches_usage("caches are listed, not watched"));
   const std::vector<std::string> names = names_of(options);
   Result<Nodes> nodes = fetch_nodes(session, options);
   if (nodes.ok()) nodes = only(*nodes, names);
@@ -90,7 +89,8 @@ Exit get_caches(const Session& session, const GetOptions& options) {
 
 Exit get_node_caches(const Console& console, const GetOptions& options, Duration timeout) {
   if (!is_caches(options.kind) || !names_of(options).empty() || options.watch) {
-    return console.report(usage("--node is for `get caches` and `get tunnels`, without names"));
+    return console.report(
+        caches_usage("--node is for `get caches` and `get tunnels`, without names"));
   }
   const Result<v1::GetCachesResponse> node = ask_node(socket_of(options.node), timeout);
   if (!node.ok()) return console.report(no_node(node.status()));

@@ -48,7 +48,7 @@ Row row_of(const NodeCaches& node, const v1::CachedKind& cache, const Columns& c
   return row;
 }
 
-Row headers_of(const Columns& columns) {
+Row cache_headers(const Columns& columns) {
   Row headers = {"NODE", "KIND", "SOURCE", "GENERATION", "SINCE", "ITEMS"};
   if (columns.as_of) headers.emplace_back("AS OF");
   if (columns.wide) headers.insert(headers.end(), {"REVISION", "CODE"});
@@ -66,7 +66,7 @@ std::string table_of(const std::vector<NodeCaches>& nodes, const CachesText& how
       rows.push_back(row_of(node, cache, columns, how.now));
     }
   }
-  return render_table(headers_of(columns), rows, columns.wide ? LastColumn::Whole : how.last);
+  return render_table(cache_headers(columns), rows, columns.wide ? LastColumn::Whole : how.last);
 }
 
 // With the zeros that say something.

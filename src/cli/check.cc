@@ -27,7 +27,7 @@ void ask_status(Client& client, Findings& found) {
   found.asked.server = found.server;
 }
 
-bool is_silence(const Status& status) {
+bool is_no_answer(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
@@ -40,7 +40,7 @@ void ask_cluster(Client& client, Findings& found) {
                                      {resource::Kind::Agent, &found.agents},
                                      {resource::Kind::Proxy, &found.proxies},
                                      {resource::Kind::ZoneMap, &found.zone_maps}}) {
-    if (is_silence(last)) return;
+    if (is_no_answer(last)) return;
     *answer = fetch_all(client, kind, {});
     last = answer->status();
   }
@@ -114,7 +114,7 @@ Exit check(const Console& console, const Connection& connection, const CheckOpti
   const std::vector<std::string_view> categories = check_categories();
   if (!options.only.empty() && std::ranges::find(categories, options.only) == categories.end()) {
     return console.report({Exit::Usage, "HF6010",
-                           fmt::format("{} is not a category", quoted(options.only)),
+                           fmt::format("{} is not a category", in_quotes(options.only)),
                            fmt::format("use one of {}", fmt::join(categories, ", "))});
   }
   Findings found;

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-v1::PairHalf half(const char* name, v1::PairState state) {
+v1::PairHalf checked_half(const char* name, v1::PairState state) {
   v1::PairHalf half;
   half.set_name(name);
   half.set_state(state);
@@ -34,8 +34,8 @@ Findings at_the_active_half() {
   pair.set_paired(true);
   pair.set_mode(v1::PAIR_MODE_WITNESS);
   pair.set_in_sync(true);
-  *pair.mutable_self() = half("ctl-a", v1::PAIR_STATE_ACTIVE);
-  *pair.mutable_peer() = half("ctl-b", v1::PAIR_STATE_PASSIVE);
+  *pair.mutable_self() = checked_half("ctl-a", v1::PAIR_STATE_ACTIVE);
+  *pair.mutable_peer() = checked_half("ctl-b", v1::PAIR_STATE_PASSIVE);
   found.pair = pair;
   return found;
 }

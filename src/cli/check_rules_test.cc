@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int64_t kNowSeconds = 1'700'000'000;
-constexpr WallTime kNow(std::chrono::seconds{kNowSeconds});
+constexpr int64_t kRulesSeconds = 1'700'000'000;
+constexpr WallTime kRulesNow(std::chrono::seconds{kRulesSeconds});
 
 v1::NodeCount count_of(const char* kind, uint64_t online, uint64_t offline) {
   v1::NodeCount count;
@@ -43,13 +43,13 @@ v1::PairStatus healthy_pair() {
 Findings healthy() {
   Findings found;
   found.server = "ctl:7443";
-  found.certificate_ends = kNow + 10h;
-  found.asked_at = kNow;
-  found.answered_at = kNow + 20ms;
+  found.certificate_ends = kRulesNow + 10h;
+  found.asked_at = kRulesNow;
+  found.answered_at = kRulesNow + 20ms;
   v1::GetStatusResponse status;
   status.set_cluster("prod");
-  status.mutable_now()->set_seconds(kNowSeconds);
-  status.mutable_authority_expires()->set_seconds(kNowSeconds + 86400 * 3650L);
+  status.mutable_now()->set_seconds(kRulesSeconds);
+  status.mutable_authority_expires()->set_seconds(kRulesSeconds + 86400 * 3650L);
   status.add_components()->set_name("store");
   for (const char* kind : {"controller", "proxy", "agent"})
     *status.add_nodes() = count_of(kind, 2, 0);
@@ -72,7 +72,7 @@ Findings healthy() {
   return found;
 }
 
-CheckResult result_of(const Findings& found, std::string_view title_part) {
+CheckResult rule_result(const Findings& found, std::string_view title_part) {
   for (const CheckResult& result : judge(found)) {
     if (result.title.contains(title_part)) return result;
   }
@@ -93,12 +93,12 @@ TEST(Check, AHealthyClusterPassesEverything) {
 
 TEST(Check, SaysWhyConnectionsAreNotCounted) {
   Findings found = healthy();
-  EXPECT_EQ(result_of(found, "in the kernel").detail, "1 of 1, 2 virtual IPs and ports");
+  EXPECT_EQ(rule_result(found, "in the kernel").detail, "1 of 1, 2 virtual IPs and ports");
 
   v1::AgentTracking& tracking = *found.agents->front().mutable_agent()->mutable_tracking();
   tracking.set_code("HF8108");
   tracking.set_reason("opening /run/holdfast/bpf/hf_services: No such file or directory");
-  const CheckResult off = result_of(found, "in the kernel");
+  const CheckResult off = rule_result(found, "in the kernel");
   EXPECT_EQ(off.verdict, Verdict::Warning);
   EXPECT_EQ(off.code, "HF8108");
   EXPECT_EQ(off.detail,
@@ -106,8 +106,8 @@ TEST(Check, SaysWhyConnectionsAreNotCounted) {
   EXPECT_TRUE(off.next.contains("holdfastd track check")) << off.next;
 
   found.agents->front().mutable_agent()->clear_tracking();
-  EXPECT_EQ(result_of(found, "in the kernel").verdict, Verdict::Skipped);
-  EXPECT_EQ(result_of(found, "in the kernel").detail,
+  EXPECT_EQ(rule_result(found, "in the kernel").verdict, Verdict::Skipped);
+  EXPECT_EQ(rule_result(found, "in the kernel").detail,
             "no agent is told to (agent.tracking.enabled)");
 }
 
@@ -117,29 +117,29 @@ TEST(Check, AServiceWithEndpointsNeedsNoAgentThatExposesIt) {
   v1::Resource& vip =
       found.services->emplace_back(resource::make_resource(resource::Kind::Service, "vip"));
   vip.mutable_service()->add_endpoints()->set_address("10.1.0.1:80");
-  EXPECT_EQ(result_of(found, "is carried by").verdict, Verdict::Passed);
+  EXPECT_EQ(rule_result(found, "is carried by").verdict, Verdict::Passed);
 
   found.agents->front().mutable_agent()->add_services()->set_service("vip");
 
-  EXPECT_EQ(result_of(found, "is carried by").verdict, Verdict::Warning);
+  EXPECT_EQ(rule_result(found, "is carried by").verdict, Verdict::Warning);
 }
 
 TEST(Check, ACapacityOfAZoneThatNobodyKnowsIsFound) {
   Findings found = healthy();
   auto& capacity = *found.services->front().mutable_service()->mutable_zone_capacity();
   capacity["a"] = 10;
-  EXPECT_EQ(result_of(found, "has a capacity").detail, "1 capacity");
+  EXPECT_EQ(rule_result(found, "has a capacity").detail, "1 capacity");
   capacity["zone-aa"] = 10;
-  const CheckResult typo = result_of(found, "has a capacity");
+  const CheckResult typo = rule_result(found, "has a capacity");
   EXPECT_EQ(typo.verdict, Verdict::Warning);
   EXPECT_EQ(typo.code, "HF1047");
   EXPECT_EQ(typo.detail, "web: zone-aa");
 
   // It need not be listed: proxies limit what goes to agents that are there.
   found.agents->front().mutable_agent()->set_zone("zone-aa");
-  EXPECT_EQ(result_of(found, "has a capacity").verdict, Verdict::Passed);
+  EXPECT_EQ(rule_result(found, "has a capacity").verdict, Verdict::Passed);
   found.zone_maps = absl::PermissionDeniedError("no");
-  EXPECT_EQ(result_of(found, "has a capacity").verdict, Verdict::Skipped);
+  EXPECT_EQ(rule_result(found, "has a capacity").verdict, Verdict::Skipped);
 }
 
 TEST(Check, WhoCannotBeReachedIsFound) {
@@ -167,7 +167,7 @@ TEST(Check, WhoCannotBeReachedIsFound) {
   for (const auto& each : cases) {
     Findings found = healthy();
     each.spoil(found);
-    const CheckResult result = result_of(found, each.title);
+    const CheckResult result = rule_result(found, each.title);
     EXPECT_EQ(result.verdict, each.verdict) << each.title;
     EXPECT_EQ(result.code, each.code) << each.title;
     EXPECT_EQ(count(judge(found)).warnings + count(judge(found)).failed, 1U) << each.title;
@@ -180,15 +180,15 @@ TEST(Check, WhatIsNotHealthyIsNamedWithWhereAndWhy) {
   web.set_healthy(false);
   web.set_reason("HTTP 500");
 
-  EXPECT_EQ(result_of(found, "expose is healthy").detail, "web on edge-1: HTTP 500");
-  EXPECT_EQ(result_of(found, "is carried").verdict, Verdict::Warning);
+  EXPECT_EQ(rule_result(found, "expose is healthy").detail, "web on edge-1: HTTP 500");
+  EXPECT_EQ(rule_result(found, "is carried").verdict, Verdict::Warning);
 
   found.agents->front()
       .mutable_agent()
       ->mutable_announcement()
       ->mutable_offline_since()
       ->set_seconds(1);
-  EXPECT_EQ(result_of(found, "expose is healthy").verdict, Verdict::Passed)
+  EXPECT_EQ(rule_result(found, "expose is healthy").verdict, Verdict::Passed)
       << "that it is away is said elsewhere";
 }
 
@@ -199,13 +199,13 @@ TEST(Check, EachTroubleHasItsVerdictAndCode) {
     Verdict verdict;
     const char* code;
   } cases[] = {
-      {"your certificate", [](Findings& f) { f.certificate_ends = kNow + 5h; }, Verdict::Warning,
-       "HF5030"},
-      {"your certificate", [](Findings& f) { f.certificate_ends = kNow; }, Verdict::Failed,
+      {"your certificate", [](Findings& f) { f.certificate_ends = kRulesNow + 5h; },
+       Verdict::Warning, "HF5030"},
+      {"your certificate", [](Findings& f) { f.certificate_ends = kRulesNow; }, Verdict::Failed,
        "HF5003"},
-      {"clocks", [](Findings& f) { f.status->mutable_now()->set_seconds(kNowSeconds + 3); },
+      {"clocks", [](Findings& f) { f.status->mutable_now()->set_seconds(kRulesSeconds + 3); },
        Verdict::Failed, "HF5031"},
-      {"clocks", [](Findings& f) { f.status->mutable_now()->set_seconds(kNowSeconds - 3); },
+      {"clocks", [](Findings& f) { f.status->mutable_now()->set_seconds(kRulesSeconds - 3); },
        Verdict::Failed, "HF5031"},
       {"is healthy", [](Findings& f) { f.status->set_state(v1::HEALTH_STATE_DEGRADED); },
        Verdict::Failed, "HF1030"},
@@ -214,16 +214,16 @@ TEST(Check, EachTroubleHasItsVerdictAndCode) {
       {"an authority", [](Findings& f) { f.status->clear_cluster(); }, Verdict::Failed, "HF5013"},
       {"30 days",
        [](Findings& f) {
-         f.status->mutable_authority_expires()->set_seconds(kNowSeconds + 86400 * 29);
+         f.status->mutable_authority_expires()->set_seconds(kRulesSeconds + 86400 * 29);
        },
        Verdict::Warning, "HF5032"},
       {"30 days",
-       [](Findings& f) { f.status->mutable_authority_expires()->set_seconds(kNowSeconds); },
+       [](Findings& f) { f.status->mutable_authority_expires()->set_seconds(kRulesSeconds); },
        Verdict::Failed, "HF5032"},
       {"rotation",
        [](Findings& f) {
          f.authority->set_phase(v1::ROTATION_PHASE_DUAL);
-         f.authority->mutable_phase_since()->set_seconds(kNowSeconds - 86400 * 3);
+         f.authority->mutable_phase_since()->set_seconds(kRulesSeconds - 86400 * 3);
        },
        Verdict::Warning, "HF5033"},
       {"every token",
@@ -242,7 +242,7 @@ TEST(Check, EachTroubleHasItsVerdictAndCode) {
   for (const auto& [title, spoil, verdict, code] : cases) {
     Findings found = healthy();
     spoil(found);
-    const CheckResult result = result_of(found, title);
+    const CheckResult result = rule_result(found, title);
     EXPECT_EQ(result.verdict, verdict) << title;
     EXPECT_EQ(result.code, code) << title;
     EXPECT_FALSE(result.next.empty()) << title;
@@ -258,7 +258,7 @@ TEST(Check, AComponentSpeaksForItself) {
   store.set_code("HF1101");
   store.set_reason("no answer in 5 s");
 
-  const CheckResult result = result_of(found, "component store");
+  const CheckResult result = rule_result(found, "component store");
 
   EXPECT_EQ(result.verdict, Verdict::Failed);
   EXPECT_EQ(result.code, "HF1101");
@@ -267,9 +267,9 @@ TEST(Check, AComponentSpeaksForItself) {
 
 TEST(Check, ASlowAnswerIsNoWrongClock) {
   Findings found = healthy();
-  found.answered_at = kNow + 9s;
-  found.status->mutable_now()->set_seconds(kNowSeconds + 8);
-  EXPECT_EQ(result_of(found, "clocks").verdict, Verdict::Passed);
+  found.answered_at = kRulesNow + 9s;
+  found.status->mutable_now()->set_seconds(kRulesSeconds + 8);
+  EXPECT_EQ(rule_result(found, "clocks").verdict, Verdict::Passed);
 }
 
 TEST(Check, WithoutAControllerOneFailsAndTheRestSaysWhyNot) {
@@ -289,8 +289,8 @@ TEST(Check, WhatMayNotBeAskedIsSkippedAndNotFailed) {
   Findings found = healthy();
   found.tokens = absl::PermissionDeniedError("no");
   found.certificate_ends.reset();
-  EXPECT_EQ(result_of(found, "every token").verdict, Verdict::Skipped);
-  EXPECT_EQ(result_of(found, "your certificate").verdict, Verdict::Skipped);
+  EXPECT_EQ(rule_result(found, "every token").verdict, Verdict::Skipped);
+  EXPECT_EQ(rule_result(found, "your certificate").verdict, Verdict::Skipped);
   EXPECT_EQ(exit_of(count(judge(found)), true), Exit::Ok);
 }
 

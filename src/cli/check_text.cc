@@ -15,7 +15,7 @@ using resource::Node;
 constexpr size_t kTitleWidth = 44;
 
 std::string safe(const std::string& text) {
-  const std::string shown = quoted(text, 512);
+  const std::string shown = in_quotes(text, 512);
   return shown.substr(1, shown.size() - 2);
 }
 

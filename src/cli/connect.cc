@@ -26,7 +26,7 @@ namespace {
 
 constexpr Duration kMaxListTime = std::chrono::seconds(3);
 
-Failure usage(std::string message) {
+Failure connect_usage(std::string message) {
   return {Exit::Usage, "HF6010", std::move(message), "see `holdfast connect --help`"};
 }
 
@@ -73,7 +73,7 @@ Failure no_proxy(const Status& why) {
                                                             : std::string(why.message())));
 }
 
-std::expected<Profile, Failure> load(const Connection& connection) {
+std::expected<Profile, Failure> load_identity(const Connection& connection) {
   const std::string& folder = connection.profile_dir;
   Result<Profile> profile = load_profile(folder);
   if (profile.ok()) return *std::move(profile);
@@ -81,9 +81,9 @@ std::expected<Profile, Failure> load(const Connection& connection) {
     return std::unexpected(
         known(Exit::BadProfile, "HF5036", std::string(profile.status().message())));
   }
-  return std::unexpected(
-      known(Exit::BadProfile, "HF5035",
-            fmt::format("proxies ask for a certificate, and {} holds none", quoted(folder, 256))));
+  return std::unexpected(known(
+      Exit::BadProfile, "HF5035",
+      fmt::format("proxies ask for a certificate, and {} holds none", in_quotes(folder, 256))));
 }
 
 // Who we are, read again whenever it is needed: `holdfast login` beside us is noticed.
@@ -92,7 +92,7 @@ class Login {
   explicit Login(const Connection& connection) : connection_(connection) {}
 
   std::expected<std::shared_ptr<const net::TlsContext>, Failure> tls() {
-    const auto profile = load(connection_);
+    const auto profile = load_identity(connection_);
     if (!profile) return std::unexpected(profile.error());
     std::string pems = profile->ca_pem + profile->certificate_pem;
     if (tls_ != nullptr && pems == pems_) return tls_;
@@ -170,25 +170,25 @@ std::optional<Failure> wrong_listener(const ConnectOptions& options) {
   const std::string& address = options.listen.empty() ? options.socks : options.listen;
   if (address.empty()) return std::nullopt;
   const auto endpoint = local_endpoint(address);
-  if (!endpoint.ok()) return usage(std::string(split_reason(endpoint.status()).message));
+  if (!endpoint.ok()) return connect_usage(std::string(split_reason(endpoint.status()).message));
   if (endpoint->address().is_loopback() || options.allow_remote) return std::nullopt;
   return known(Exit::Usage, "HF2316",
                fmt::format("{} is reached from other machines, and whoever reaches it would use "
                            "services in your name",
-                           quoted(address)));
+                           in_quotes(address)));
 }
 
-std::optional<Failure> wrong(const ConnectOptions& options) {
+std::optional<Failure> wrong_target(const ConnectOptions& options) {
   if (!options.listen.empty() && !options.socks.empty()) {
-    return usage("--listen is for one service, --socks for all; use one of them");
+    return connect_usage("--listen is for one service, --socks for all; use one of them");
   }
-  if (options.socks.empty() && options.target.empty()) return usage("name a service");
+  if (options.socks.empty() && options.target.empty()) return connect_usage("name a service");
   if (!options.socks.empty() && !options.target.empty()) {
-    return usage("with --socks each connection names its service; leave SERVICE out");
+    return connect_usage("with --socks each connection names its service; leave SERVICE out");
   }
   for (const std::string& proxy : options.proxies) {
     if (const auto problem = resource::wrong_address(proxy)) {
-      return usage(fmt::format("--proxy {}: {}", quoted(proxy), *problem));
+      return connect_usage(fmt::format("--proxy {}: {}", in_quotes(proxy), *problem));
     }
   }
   return wrong_listener(options);
@@ -203,14 +203,14 @@ std::expected<WantedService, Failure> parse_wanted(std::string_view target) {
   const bool port_missing = colon != std::string_view::npos && wanted.port.empty();
   if (port_missing || resource::wrong_name(wanted.service) ||
       (!wanted.port.empty() && resource::wrong_name(wanted.port))) {
-    return std::unexpected(
-        usage(fmt::format("{} is no service; use SERVICE or SERVICE:PORT", quoted(target))));
+    return std::unexpected(connect_usage(
+        fmt::format("{} is no service; use SERVICE or SERVICE:PORT", in_quotes(target))));
   }
   return wanted;
 }
 
 Exit connect(const Console& console, const Connection& connection, const ConnectOptions& options) {
-  if (const auto failure = wrong(options)) return console.report(*failure);
+  if (const auto failure = wrong_target(options)) return console.report(*failure);
   std::optional<WantedService> wanted;
   if (options.socks.empty()) {
     auto parsed = parse_wanted(options.target);

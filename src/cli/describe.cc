@@ -23,7 +23,7 @@ constexpr size_t kLongestLine = 1024;
 
 std::string line(std::string_view name, const std::string& value) {
   if (value.empty()) return "";
-  const std::string safe = quoted(value, kLongestLine);
+  const std::string safe = in_quotes(value, kLongestLine);
   return fmt::format("{:<13}{}\n", fmt::format("{}:", name), safe.substr(1, safe.size() - 2));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Standing = v1::DivergedChange::Standing;
 
-std::string_view to_word(Standing standing) {
+std::string_view standing_word(Standing standing) {
   switch (standing) {
     case v1::DivergedChange::STANDING_LOST:
       return "lost";
@@ -27,7 +27,7 @@ std::string_view to_word(Standing standing) {
   }
 }
 
-std::string indented(const std::string& text) {
+std::string indented_block(const std::string& text) {
   std::string out;
   size_t at = 0;
   while (at < text.size()) {
@@ -42,10 +42,10 @@ std::string changes_text(const v1::Divergence& divergence) {
   std::string text;
   for (const v1::DivergedChange& change : divergence.changes()) {
     text += fmt::format("{} {}  {}\n", change.removed() ? "delete" : "put", printable(change.key()),
-                        to_word(change.standing()));
+                        standing_word(change.standing()));
     if (change.standing() == v1::DivergedChange::STANDING_SAME) continue;
-    if (!change.removed()) text += "  lost:\n" + indented(change.lost());
-    if (!change.current().empty()) text += "  now:\n" + indented(change.current());
+    if (!change.removed()) text += "  lost:\n" + indented_block(change.lost());
+    if (!change.current().empty()) text += "  now:\n" + indented_block(change.current());
   }
   return text;
 }

@@ -111,11 +111,11 @@ std::expected<std::string, Failure> first_contact(const Address& address,
   if (!recognition.ca_file.empty()) {
     Result<std::string> ca = read_small_file(recognition.ca_file);
     if (ca.ok() && identity::split_chain(*ca).ok()) return *ca;
-    return std::unexpected(
-        Failure{Exit::BadInput, "HF6001",
-                ca.ok() ? fmt::format("{} holds no certificates", quoted(recognition.ca_file, 256))
-                        : std::string(ca.status().message()),
-                ""});
+    return std::unexpected(Failure{
+        Exit::BadInput, "HF6001",
+        ca.ok() ? fmt::format("{} holds no certificates", in_quotes(recognition.ca_file, 256))
+                : std::string(ca.status().message()),
+        ""});
   }
   if (recognition.pins.empty()) {
     return unrecognised(Exit::Usage, "without a pin anybody could answer in the controller's place",
@@ -123,7 +123,7 @@ std::expected<std::string, Failure> first_contact(const Address& address,
   }
   for (const std::string& pin : recognition.pins) {
     if (is_pin(pin)) continue;
-    return unrecognised(Exit::Usage, fmt::format("{} is not a pin", quoted(pin, 96)),
+    return unrecognised(Exit::Usage, fmt::format("{} is not a pin", in_quotes(pin, 96)),
                         "a pin is sha256: and 64 hexadecimal digits");
   }
   const Result<std::vector<std::string>> chain = peek_chain(address, timeout);

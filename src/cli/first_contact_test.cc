@@ -16,17 +16,18 @@ namespace {
 using namespace std::chrono_literals;
 using identity::SigningKey;
 
-constexpr WallTime kNow(1'700'000'000'000ms);
+constexpr WallTime kFirstContactNow(1'700'000'000'000ms);
 
 SigningKey authority() {
-  return identity::make_authority("prod", {kNow - 1h, kNow + 24h * 365}).value();
+  return identity::make_authority("prod", {kFirstContactNow - 1h, kFirstContactNow + 24h * 365})
+      .value();
 }
 
 std::string leaf_of(const SigningKey& signer, identity::Role role, WallTime ends) {
   const std::string key = identity::make_private_key().value();
   return identity::issue(signer,
                          {.identity = {.role = role, .cluster = "prod", .name = "one"},
-                          .validity = {kNow - 1h, ends}},
+                          .validity = {kFirstContactNow - 1h, ends}},
                          identity::make_request(key).value())
       .value();
 }
@@ -37,9 +38,10 @@ std::string pin(const SigningKey& key) {
 
 TEST(FirstContact, TheAuthorityOfThePinIsTrusted) {
   const SigningKey ca = authority();
-  const std::string leaf = leaf_of(ca, identity::Role::Controller, kNow + 1h);
+  const std::string leaf = leaf_of(ca, identity::Role::Controller, kFirstContactNow + 1h);
 
-  const auto trusted = recognise({leaf, ca.certificate_pem}, {pin(ca)}, "ctl:7443", kNow);
+  const auto trusted =
+      recognise({leaf, ca.certificate_pem}, {pin(ca)}, "ctl:7443", kFirstContactNow);
 
   ASSERT_TRUE(trusted) << trusted.error().message;
   EXPECT_EQ(pin({*trusted, ""}), pin(ca));
@@ -48,18 +50,19 @@ TEST(FirstContact, TheAuthorityOfThePinIsTrusted) {
 TEST(FirstContact, WhileAnAuthorityIsReplacedEitherPinWillDo) {
   const SigningKey old_ca = authority();
   const SigningKey new_ca = authority();
-  const std::string leaf = leaf_of(new_ca, identity::Role::Controller, kNow + 1h);
+  const std::string leaf = leaf_of(new_ca, identity::Role::Controller, kFirstContactNow + 1h);
   const std::vector<std::string> chain = {leaf, new_ca.certificate_pem};
 
-  EXPECT_TRUE(recognise(chain, {pin(old_ca), pin(new_ca)}, "ctl:7443", kNow));
+  EXPECT_TRUE(recognise(chain, {pin(old_ca), pin(new_ca)}, "ctl:7443", kFirstContactNow));
 }
 
 TEST(FirstContact, AnotherPinNamesBothAndWarns) {
   const SigningKey ca = authority();
   const SigningKey stranger = authority();
-  const std::string leaf = leaf_of(stranger, identity::Role::Controller, kNow + 1h);
+  const std::string leaf = leaf_of(stranger, identity::Role::Controller, kFirstContactNow + 1h);
 
-  const auto trusted = recognise({leaf, stranger.certificate_pem}, {pin(ca)}, "ctl:7443", kNow);
+  const auto trusted =
+      recognise({leaf, stranger.certificate_pem}, {pin(ca)}, "ctl:7443", kFirstContactNow);
 
   ASSERT_FALSE(trusted);
   EXPECT_EQ(trusted.error().code, "HF5008");
@@ -76,13 +79,14 @@ TEST(FirstContact, ShowingTheAuthorityIsNotEnough) {
     const char* what;
     std::string leaf;
   } cases[] = {
-      {"signed by another", leaf_of(stranger, identity::Role::Controller, kNow + 1h)},
-      {"of another role", leaf_of(ca, identity::Role::Proxy, kNow + 1h)},
-      {"an agent's", leaf_of(ca, identity::Role::Agent, kNow + 1h)},
-      {"expired", leaf_of(ca, identity::Role::Controller, kNow - 1min)},
+      {"signed by another", leaf_of(stranger, identity::Role::Controller, kFirstContactNow + 1h)},
+      {"of another role", leaf_of(ca, identity::Role::Proxy, kFirstContactNow + 1h)},
+      {"an agent's", leaf_of(ca, identity::Role::Agent, kFirstContactNow + 1h)},
+      {"expired", leaf_of(ca, identity::Role::Controller, kFirstContactNow - 1min)},
   };
   for (const auto& [what, leaf] : cases) {
-    const auto trusted = recognise({leaf, ca.certificate_pem}, {pin(ca)}, "ctl:7443", kNow);
+    const auto trusted =
+        recognise({leaf, ca.certificate_pem}, {pin(ca)}, "ctl:7443", kFirstContactNow);
     ASSERT_FALSE(trusted) << what;
     EXPECT_EQ(trusted.error().code, "HF5008") << what;
   }
@@ -90,11 +94,11 @@ TEST(FirstContact, ShowingTheAuthorityIsNotEnough) {
 
 TEST(FirstContact, AChainWithoutAnAuthorityIsNobodys) {
   const SigningKey ca = authority();
-  const std::string leaf = leaf_of(ca, identity::Role::Controller, kNow + 1h);
+  const std::string leaf = leaf_of(ca, identity::Role::Controller, kFirstContactNow + 1h);
   // Not even the pin of the leaf itself.
-  EXPECT_FALSE(recognise({leaf}, {identity::pin_of(leaf).value()}, "ctl:7443", kNow));
-  EXPECT_FALSE(recognise({}, {pin(ca)}, "ctl:7443", kNow));
-  EXPECT_FALSE(recognise({leaf, "garbage"}, {pin(ca)}, "ctl:7443", kNow));
+  EXPECT_FALSE(recognise({leaf}, {identity::pin_of(leaf).value()}, "ctl:7443", kFirstContactNow));
+  EXPECT_FALSE(recognise({}, {pin(ca)}, "ctl:7443", kFirstContactNow));
+  EXPECT_FALSE(recognise({leaf, "garbage"}, {pin(ca)}, "ctl:7443", kFirstContactNow));
 }
 
 TEST(FirstContact, WithoutAPinNothingIsSent) {

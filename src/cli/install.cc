@@ -14,13 +14,13 @@ namespace {
 constexpr const char* kAuthority = "holdfast-injector";
 constexpr std::chrono::hours kBefore(1);  // clocks of API servers may be behind
 
-Status wrong(std::string_view message) {
+Status wrong_option(std::string_view message) {
   return coded(absl::StatusCode::kInvalidArgument, "HF7156", message);
 }
 
 // The authority's key is used once and forgotten: it can sign nothing else, ever.
 Status make_certificate(int days, inject::ClusterOptions& manifests) {
-  if (days < 1 || days > 36'500) return wrong("--days: from 1 to 36500");
+  if (days < 1 || days > 36'500) return wrong_option("--days: from 1 to 36500");
   const WallTime now = SystemClock().wall_now();
   const identity::Validity validity{.not_before = now - kBefore,
                                     .not_after = now + std::chrono::hours(24) * days};
@@ -33,7 +33,7 @@ Status make_certificate(int days, inject::ClusterOptions& manifests) {
   return absl::OkStatus();
 }
 
-Status read_certificate(const InstallOptions& options, inject::ClusterOptions& manifests) {
+Status read_ca_bundle(const InstallOptions& options, inject::ClusterOptions& manifests) {
   TRY(manifests.ca, read_small_file(options.ca_file));
   TRY_OK(annotate(identity::validity_of(manifests.ca).status(), "--ca-file"));
   if (!options.existing_secret.empty()) return absl::OkStatus();
@@ -63,10 +63,10 @@ Status check_sources(const InstallOptions& options) {
   const bool files = !options.certificate_file.empty() || !options.key_file.empty();
   const bool both = !options.certificate_file.empty() && !options.key_file.empty();
   const bool secret = !options.existing_secret.empty();
-  if (files && !both) return wrong("--certificate-file and --key-file go together");
-  if (files && secret) return wrong("give files, or --existing-secret, not both");
+  if (files && !both) return wrong_option("--certificate-file and --key-file go together");
+  if (files && secret) return wrong_option("give files, or --existing-secret, not both");
   if (options.ca_file.empty() == (files || secret)) {
-    return wrong(
+    return wrong_option(
         "--ca-file goes with --certificate-file and --key-file, or with --existing-secret; without "
         "all of them a certificate is made");
   }
@@ -76,7 +76,7 @@ Status check_sources(const InstallOptions& options) {
 Result<inject::ClusterOptions> prepare(const InstallOptions& options) {
   inject::ClusterOptions manifests = options.manifests;
   if (!options.print) {
-    return wrong(
+    return wrong_option(
         "only printing is offered: add --print, and hand the output to kubectl apply -f -");
   }
   TRY_OK(check_sources(options));
@@ -85,7 +85,7 @@ Result<inject::ClusterOptions> prepare(const InstallOptions& options) {
   // Names first: what is wrong with them would only show as a certificate that cannot be made.
   manifests.ca = "to come";
   TRY_OK(inject::check_options(manifests));
-  TRY_OK(make ? make_certificate(options.days, manifests) : read_certificate(options, manifests));
+  TRY_OK(make ? make_certificate(options.days, manifests) : read_ca_bundle(options, manifests));
   TRY_OK(inject::check_options(manifests));
   return manifests;
 }

@@ -57,9 +57,9 @@ std::expected<std::string, Failure> prepare_folder(const JoinOptions& options) {
   }
   const std::string folder = options.data_dir + "/identity";
   if (std::filesystem::exists(folder + "/identity.pem") && !options.replace) {
-    return std::unexpected(Failure{Exit::Failed, "HF5039",
-                                   fmt::format("{} holds an identity already", quoted(folder, 256)),
-                                   std::string(find_reason("HF5039")->next)});
+    return std::unexpected(Failure{
+        Exit::Failed, "HF5039", fmt::format("{} holds an identity already", in_quotes(folder, 256)),
+        std::string(find_reason("HF5039")->next)});
   }
   const Status made = make_private_folder(folder);
   if (!made.ok()) {
@@ -68,7 +68,7 @@ std::expected<std::string, Failure> prepare_folder(const JoinOptions& options) {
   return folder;
 }
 
-Exit refused(const Session& session, const JoinOptions& options, const Status& why) {
+Exit join_refused(const Session& session, const JoinOptions& options, const Status& why) {
   Failure failure = explain(why, session.client.asked());
   if (absl::IsInvalidArgument(why) && options.name.empty()) {
     failure.next = "name the node with --name NAME, or use a token that was made with --name";
@@ -93,7 +93,7 @@ Exit join(const Console& console, const JoinOptions& options) {
   const Session session{console, **client};
   const Result<v1::Credentials> joined = session.client.identity(
       &IdentityCalls::Join, join_request(options, *token, key->request_pem));
-  if (!joined.ok()) return refused(session, options, joined.status());
+  if (!joined.ok()) return join_refused(session, options, joined.status());
   const Status written =
       write_identity(*folder, *joined, key->private_key_pem, session.client.server());
   if (!written.ok()) {

@@ -13,15 +13,15 @@ namespace {
 
 using resource::Kind;
 
-Failure usage(std::string message) {
+Failure load_usage(std::string message) {
   return {Exit::Usage, "HF6010", std::move(message), "see `holdfast get --help`"};
 }
 
 Failure no_zone(const std::string& name) {
-  return {
-      Exit::Failed, "HF1047",
-      fmt::format("zone {} is not in the zone map, and no proxy or agent is in it", quoted(name)),
-      "see which there are with `holdfast get zones`"};
+  return {Exit::Failed, "HF1047",
+          fmt::format("zone {} is not in the zone map, and no proxy or agent is in it",
+                      in_quotes(name)),
+          "see which there are with `holdfast get zones`"};
 }
 
 bool is_word(std::string_view kind, std::string_view one, std::string_view many) {
@@ -30,11 +30,11 @@ bool is_word(std::string_view kind, std::string_view one, std::string_view many)
          absl::EqualsIgnoreCase(word, std::string(many));
 }
 
-bool is_table(Output output) {
+bool prints_table(Output output) {
   return output == Output::Table || output == Output::Wide;
 }
 
-std::vector<std::string> names_of(const GetOptions& options) {
+std::vector<std::string> load_names(const GetOptions& options) {
   std::vector<std::string> names = options.names;
   const size_t slash = options.kind.find('/');
   if (slash != std::string::npos) names.insert(names.begin(), options.kind.substr(slash + 1));
@@ -88,10 +88,11 @@ bool is_zones(std::string_view kind) {
 
 Exit get_load(const Session& session, const GetOptions& options) {
   if (options.watch || !options.labels.empty()) {
-    return session.console.report(usage("load is listed by service, not watched nor selected"));
+    return session.console.report(
+        load_usage("load is listed by service, not watched nor selected"));
   }
   const Result<v1::GetLoadResponse> load =
-      ask_load(session, names_of(options), options.output != Output::Table);
+      ask_load(session, load_names(options), options.output != Output::Table);
   if (!load.ok()) return session.failed(load.status());
   if (options.output == Output::Name) {
     for (const v1::PoolStatus& pool : load->pools()) {
@@ -99,7 +100,7 @@ Exit get_load(const Session& session, const GetOptions& options) {
     }
     return Exit::Ok;
   }
-  if (!is_table(options.output)) {
+  if (!prints_table(options.output)) {
     const Document document("load", *load);
     print_out(options.output == Output::Yaml ? document.yaml() : document.json());
     return Exit::Ok;
@@ -115,7 +116,7 @@ Exit get_load(const Session& session, const GetOptions& options) {
 
 Exit get_zones(const Session& session, const GetOptions& options) {
   if (options.watch || !options.labels.empty() || !options.names.empty()) {
-    return session.console.report(usage("zones are listed, all of them"));
+    return session.console.report(load_usage("zones are listed, all of them"));
   }
   Result<ZoneFacts> facts = ask_zones(session);
   if (!facts.ok()) return session.failed(facts.status());
@@ -128,7 +129,7 @@ Exit get_zones(const Session& session, const GetOptions& options) {
       print_out(fmt::format("zone/{}\n", zone.name()));
     return Exit::Ok;
   }
-  if (!is_table(options.output)) {
+  if (!prints_table(options.output)) {
     const Document document("zones", zones);
     print_out(options.output == Output::Yaml ? document.yaml() : document.json());
     return Exit::Ok;
@@ -155,7 +156,7 @@ Exit explain_route(const Session& session, const RouteOptions& options) {
   }
   const v1::RouteExplanation route =
       explain({.service = service->front(), .from = options.from, .known = *std::move(facts)});
-  if (is_table(options.output)) {
+  if (prints_table(options.output)) {
     print_out(render_route(route));
     return Exit::Ok;
   }

@@ -37,7 +37,7 @@ void hold(v1::PoolStatus& pool, const std::string& holder, uint64_t active, uint
   made.mutable_report()->set_leased(true);
 }
 
-v1::Resource agent(const std::string& name, const std::string& zone) {
+v1::Resource loaded_agent(const std::string& name, const std::string& zone) {
   v1::Resource made = resource::make_resource(Kind::Agent, name);
   made.mutable_agent()->set_zone(zone);
   made.mutable_agent()->add_tunnels()->set_proxy("a1");
@@ -47,7 +47,7 @@ v1::Resource agent(const std::string& name, const std::string& zone) {
   return made;
 }
 
-v1::Resource proxy(const std::string& name, const std::string& zone) {
+v1::Resource loaded_proxy(const std::string& name, const std::string& zone) {
   v1::Resource made = resource::make_resource(Kind::Proxy, name);
   made.mutable_proxy()->set_zone(zone);
   return made;
@@ -60,7 +60,7 @@ RouteFacts facts() {
     v1::Zone& listed = *made.known.map.add_zones();
     listed.set_name(zone);
     listed.set_id(static_cast<uint32_t>(made.known.map.zones_size()));
-    made.known.agents.push_back(agent(std::string("edge-") + zone, zone));
+    made.known.agents.push_back(loaded_agent(std::string("edge-") + zone, zone));
     *made.known.load.add_pools() = pool(zone, 10, 4);
   }
   made.known.load.set_controller("c1");
@@ -99,7 +99,7 @@ TEST(Load, WordsAreFoundInAnySpelling) {
 
 TEST(Zones, EveryZoneIsListedOnceWithWhatIsInIt) {
   RouteFacts all = facts();
-  all.known.proxies = {proxy("a1", "a"), proxy("a2", "a"), proxy("d1", "d")};
+  all.known.proxies = {loaded_proxy("a1", "a"), loaded_proxy("a2", "a"), loaded_proxy("d1", "d")};
   all.known.proxies[1].mutable_proxy()->mutable_announcement()->mutable_offline_since();
   *all.known.load.add_pools() = pool("a", 0, 6);
 

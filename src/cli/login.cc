@@ -41,7 +41,8 @@ Exit login_by_file(const Session& session, const LoginOptions& options) {
   if (!text.ok()) return bad_file(session.console, text.status());
   const Result<KeyAndCertificate> parts = split_identity(*text);
   if (!parts.ok()) {
-    return bad_file(session.console, annotate(parts.status(), quoted(options.identity_file, 256)));
+    return bad_file(session.console,
+                    annotate(parts.status(), in_quotes(options.identity_file, 256)));
   }
   const Result<identity::Identity> who = identity::identity_of(parts->certificate_pem);
   if (!who.ok()) return bad_file(session.console, who.status());

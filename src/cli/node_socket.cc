@@ -19,11 +19,11 @@ namespace {
 
 using resource::Node;
 
-constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kUnixScheme = "unix:";
 constexpr std::string_view kSocketName = "node.sock";  // in a node's data folder
 
 // Without what a newer node may say besides.
-Node known_part(const Node& node, const google::protobuf::Descriptor& type) {
+Node known_fields(const Node& node, const google::protobuf::Descriptor& type) {
   Node out = node;
   std::erase_if(out.members, [&](const resource::Member& member) {
     return type.FindFieldByName(member.key) == nullptr;
@@ -31,7 +31,7 @@ Node known_part(const Node& node, const google::protobuf::Descriptor& type) {
   for (resource::Member& member : out.members) {
     const auto* below = type.FindFieldByName(member.key)->message_type();
     if (below == nullptr) continue;
-    for (Node& item : member.value.items) item = known_part(item, *below);
+    for (Node& item : member.value.items) item = known_fields(item, *below);
   }
   return out;
 }
@@ -69,12 +69,12 @@ Status error_of(const net::HttpAnswer& answer) {
 }  // namespace
 
 std::string socket_of(const std::string& node) {
-  if (node.starts_with(kUnix)) return node;
+  if (node.starts_with(kUnixScheme)) return node;
   std::error_code ignored;  // what is not there is said when it is dialled
   if (std::filesystem::is_directory(node, ignored)) {
-    return fmt::format("{}{}", kUnix, (std::filesystem::path(node) / kSocketName).string());
+    return fmt::format("{}{}", kUnixScheme, (std::filesystem::path(node) / kSocketName).string());
   }
-  return fmt::format("{}{}", kUnix, node);
+  return fmt::format("{}{}", kUnixScheme, node);
 }
 
 Result<net::HttpAnswer> ask_http(const net::HttpClientOptions& options, const net::HttpCall& call) {
@@ -95,7 +95,7 @@ Status read_answer(const net::HttpAnswer& answer, google::protobuf::Message& int
   const auto root = resource::read_json(answer.body);
   const bool is_mapping = root && root->shape == Node::Shape::Mapping;
   const auto decoded = is_mapping ? resource::decode_message(
-                                        known_part(*root, *into.GetDescriptor()),
+                                        known_fields(*root, *into.GetDescriptor()),
                                         {.path = "", .strings = resource::Strings::Quoted}, into)
                                   : resource::Parsed<void>();
   if (is_mapping && decoded) return absl::OkStatus();

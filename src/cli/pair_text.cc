@@ -48,19 +48,19 @@ std::string_view to_word(v1::PairMode mode) {
 }
 
 // Foreign text on a terminal.
-std::string safe(const std::string& text) {
-  const std::string shown = quoted(text, 512);
+std::string safe_pair_text(const std::string& text) {
+  const std::string shown = in_quotes(text, 512);
   return shown.substr(1, shown.size() - 2);
 }
 
 // The primary first, whoever answered.
-std::array<const v1::PairHalf*, 2> halves_of(const v1::PairStatus& pair) {
+std::array<const v1::PairHalf*, 2> halves_in_order(const v1::PairStatus& pair) {
   const bool primary = pair.self().member() == v1::PAIR_MEMBER_PRIMARY;
   return primary ? std::array{&pair.self(), &pair.peer()} : std::array{&pair.peer(), &pair.self()};
 }
 
-const v1::PairHalf* active_of(const v1::PairStatus& pair) {
-  for (const v1::PairHalf* half : halves_of(pair)) {
+const v1::PairHalf* active_half(const v1::PairStatus& pair) {
+  for (const v1::PairHalf* half : halves_in_order(pair)) {
     // What the other said of itself when it was last heard may be over.
     const bool heard = half == &pair.self() || half->connected();
     if (half->state() == v1::PAIR_STATE_ACTIVE && heard) return half;
@@ -75,7 +75,7 @@ std::string heard(const v1::PairStatus& pair, const v1::PairHalf& half) {
 }
 
 // What a half was that is not heard any more is not what it is.
-std::string state_of(const v1::PairStatus& pair, const v1::PairHalf& half) {
+std::string half_state(const v1::PairStatus& pair, const v1::PairHalf& half) {
   const bool over =
       &half != &pair.self() && !half.connected() && half.state() != v1::PAIR_STATE_UNSPECIFIED;
   return fmt::format("{}{}", over ? "was " : "", to_word(half.state()));
@@ -90,8 +90,8 @@ std::string sync_text(const v1::PairStatus& pair) {
 
 std::string halves_table(const v1::PairStatus& pair, LastColumn last) {
   std::vector<Row> rows;
-  for (const v1::PairHalf* half : halves_of(pair)) {
-    rows.push_back({std::string(to_word(half->member())), state_of(pair, *half), half->name(),
+  for (const v1::PairHalf* half : halves_in_order(pair)) {
+    rows.push_back({std::string(to_word(half->member())), half_state(pair, *half), half->name(),
                     half->address(), half->version(), std::to_string(half->epoch()),
                     std::to_string(half->head().revision()), heard(pair, *half)});
   }
@@ -109,11 +109,12 @@ std::string record_text(const v1::WitnessRecord& record) {
 std::string witness_text(const v1::PairStatus& pair) {
   if (pair.witness().empty()) return "";
   if (pair.witness_never_heard()) {
-    return fmt::format("witness     {}, not heard since this half started\n", safe(pair.witness()));
+    return fmt::format("witness     {}, not heard since this half started\n",
+                       safe_pair_text(pair.witness()));
   }
-  return fmt::format("witness     {}, heard {} ago; its record: {}\n", safe(pair.witness()),
-                     to_short_string(to_duration(pair.witness_silent())),
-                     record_text(pair.record()));
+  return fmt::format(
+      "witness     {}, heard {} ago; its record: {}\n", safe_pair_text(pair.witness()),
+      to_short_string(to_duration(pair.witness_silent())), record_text(pair.record()));
 }
 
 std::string switch_text(const v1::PairStatus& pair, WallTime now) {
@@ -121,16 +122,16 @@ std::string switch_text(const v1::PairStatus& pair, WallTime now) {
   const v1::PairSwitch& last = pair.last_switch();
   const Duration took = to_duration(last.took());
   return fmt::format("last switch {} to {}, epoch {}{}: {}\n", relative(to_wall(last.at()), now),
-                     safe(last.to()), last.epoch(),
+                     safe_pair_text(last.to()), last.epoch(),
                      took == Duration::zero() ? "" : ", took " + to_short_string(took),
-                     safe(last.reason()));
+                     safe_pair_text(last.reason()));
 }
 
 // A half that nobody confirms as active may have been replaced already.
 std::string active_text(const v1::PairStatus& pair) {
-  const v1::PairHalf* active = active_of(pair);
+  const v1::PairHalf* active = active_half(pair);
   if (active == nullptr) return "NOBODY is active";
-  return fmt::format("{} is active, epoch {}{}", safe(active->name()), active->epoch(),
+  return fmt::format("{} is active, epoch {}{}", safe_pair_text(active->name()), active->epoch(),
                      pair.not_serving().empty() ? "" : ", and does NOT serve");
 }
 
@@ -140,10 +141,10 @@ std::string table_of(const v1::PairStatus& pair, const PairText& how) {
   text += halves_table(pair, how.last);
   text += witness_text(pair) + switch_text(pair, how.now);
   if (!pair.if_active_died().empty()) {
-    text += fmt::format("if the active died now: {}\n", safe(pair.if_active_died()));
+    text += fmt::format("if the active died now: {}\n", safe_pair_text(pair.if_active_died()));
   }
   for (const std::string& problem : pair.problems()) {
-    text += fmt::format("problem     {}\n", safe(problem));
+    text += fmt::format("problem     {}\n", safe_pair_text(problem));
   }
   if (pair.quarantined() > 0) {
     text += fmt::format("divergence  {} waiting for a decision: holdfast ha divergence\n",
@@ -207,13 +208,14 @@ Document document_of(const v1::PairStatus& pair) {
   out.set("paired", Node::scalar(pair.paired() ? "true" : "false", false));
   if (!pair.paired()) return out;
   out.set_text("mode", to_word(pair.mode()));
-  const v1::PairHalf* active = active_of(pair);
+  const v1::PairHalf* active = active_half(pair);
   out.set_text("active", active == nullptr ? "" : to_word(active->member()));
   out.set_text("not_serving", pair.not_serving());
   out.set("in_sync", Node::scalar(pair.in_sync() ? "true" : "false", false));
   out.set_number("lag", pair.lag());
   Node halves = Node::sequence();
-  for (const v1::PairHalf* half : halves_of(pair)) halves.items.push_back(half_node(pair, *half));
+  for (const v1::PairHalf* half : halves_in_order(pair))
+    halves.items.push_back(half_node(pair, *half));
   out.set("halves", std::move(halves));
   if (!pair.witness().empty()) out.set("witness", witness_node(pair));
   if (pair.has_last_switch()) out.set("last_switch", switch_node(pair.last_switch()));
@@ -229,7 +231,7 @@ Document document_of(const v1::PairStatus& pair) {
 
 bool is_well(const v1::PairStatus& pair) {
   return !pair.paired() ||
-         (active_of(pair) != nullptr && pair.problems().empty() && pair.quarantined() == 0);
+         (active_half(pair) != nullptr && pair.problems().empty() && pair.quarantined() == 0);
 }
 
 std::string render_pair(const v1::PairStatus& pair, const PairText& how) {
@@ -239,8 +241,9 @@ std::string render_pair(const v1::PairStatus& pair, const PairText& how) {
     case Output::Yaml:
       return document_of(pair).yaml();
     case Output::Name: {
-      const v1::PairHalf* active = active_of(pair);
-      return active == nullptr ? "" : fmt::format("controller/{}\n", safe(active->name()));
+      const v1::PairHalf* active = active_half(pair);
+      return active == nullptr ? ""
+                               : fmt::format("controller/{}\n", safe_pair_text(active->name()));
     }
     case Output::Table:
     case Output::Wide:
@@ -252,11 +255,12 @@ std::string render_pair(const v1::PairStatus& pair, const PairText& how) {
 
 std::string pair_line(const v1::PairStatus& pair) {
   if (!pair.paired()) return "";
-  const v1::PairHalf* active = active_of(pair);
-  std::string text = fmt::format(
-      "pair       {}, {} {}, mode {}, {}",
-      active == nullptr ? "nobody is active" : fmt::format("{} is active", safe(active->name())),
-      "epoch", pair.self().epoch(), to_word(pair.mode()), sync_text(pair));
+  const v1::PairHalf* active = active_half(pair);
+  std::string text =
+      fmt::format("pair       {}, {} {}, mode {}, {}",
+                  active == nullptr ? "nobody is active"
+                                    : fmt::format("{} is active", safe_pair_text(active->name())),
+                  "epoch", pair.self().epoch(), to_word(pair.mode()), sync_text(pair));
   if (!pair.not_serving().empty()) text += ", and does NOT serve";
   if (!pair.problems().empty()) {
     text += fmt::format(", {} of trouble: holdfast ha status", pair.problems_size());

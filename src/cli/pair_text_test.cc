@@ -13,8 +13,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int64_t kNowSeconds = 1'700'000'000;
-constexpr WallTime kNow(std::chrono::seconds{kNowSeconds});
+constexpr int64_t kPairTextNowSeconds = 1'700'000'000;
+constexpr WallTime kPairTextNow(std::chrono::seconds{kPairTextNowSeconds});
 
 v1::PairHalf half(v1::PairMember member, v1::PairState state, const std::string& name) {
   v1::PairHalf out;
@@ -45,7 +45,7 @@ v1::PairStatus after_failover() {
   pair.mutable_record()->set_primary_in_sync(true);
   pair.mutable_record()->set_backup_in_sync(true);
   v1::PairSwitch& last = *pair.mutable_last_switch();
-  last.mutable_at()->set_seconds(kNowSeconds - 192);
+  last.mutable_at()->set_seconds(kPairTextNowSeconds - 192);
   last.set_to("ctl-b");
   last.set_epoch(4);
   *last.mutable_took() = to_proto(140ms);
@@ -56,7 +56,7 @@ v1::PairStatus after_failover() {
 
 TEST(PairText, OneScreenSaysWhoIsActiveAndWhatWouldHappen) {
   EXPECT_EQ(
-      render_pair(after_failover(), {.now = kNow}),
+      render_pair(after_failover(), {.now = kPairTextNow}),
       "pair        ctl-b is active, epoch 6, mode witness, in sync\n"
       "HALF      STATE     NAME    ADDRESS              VERSION   EPOCH   REVISION   HEARD\n"
       "primary   passive   ctl-a   ctl-a.example:7443   0.6.0     6       812        120ms ago\n"
@@ -76,7 +76,7 @@ TEST(PairText, TroubleIsShownWithItsCodesAndIsNotWell) {
   pair.add_problems("HF4102: the primary has been silent for 1m30s");
   pair.set_quarantined(2);
 
-  const std::string text = render_pair(pair, {.now = kNow});
+  const std::string text = render_pair(pair, {.now = kPairTextNow});
 
   EXPECT_THAT(text, AllOf(HasSubstr("NOT in sync, 31 revisions behind"),
                           HasSubstr("silent for 1m30s"), HasSubstr("problem     HF4102: "),
@@ -88,7 +88,7 @@ TEST(PairText, ADivergenceThatWaitsIsNotWell) {
   v1::PairStatus pair = after_failover();
   pair.set_quarantined(1);
   EXPECT_FALSE(is_well(pair));
-  EXPECT_THAT(render_pair(pair, {.now = kNow}), HasSubstr("divergence  1 waiting"));
+  EXPECT_THAT(render_pair(pair, {.now = kPairTextNow}), HasSubstr("divergence  1 waiting"));
   EXPECT_THAT(pair_line(pair), HasSubstr(", 1 waiting for a decision: holdfast ha divergence"));
 }
 
@@ -96,11 +96,11 @@ TEST(PairText, WhatASilentHalfSaidOfItselfIsNotBelieved) {
   v1::PairStatus pair = after_failover();
   pair.mutable_self()->set_state(v1::PAIR_STATE_PASSIVE);
   pair.mutable_peer()->set_state(v1::PAIR_STATE_ACTIVE);
-  EXPECT_THAT(render_pair(pair, {.now = kNow}), HasSubstr("ctl-a is active"));
+  EXPECT_THAT(render_pair(pair, {.now = kPairTextNow}), HasSubstr("ctl-a is active"));
 
   pair.mutable_peer()->set_connected(false);
 
-  EXPECT_THAT(render_pair(pair, {.now = kNow}), HasSubstr("NOBODY is active"));
+  EXPECT_THAT(render_pair(pair, {.now = kPairTextNow}), HasSubstr("NOBODY is active"));
   EXPECT_FALSE(is_well(pair));
 }
 
@@ -109,16 +109,17 @@ TEST(PairText, AnActiveHalfThatCannotServeIsShownSo) {
   pair.set_not_serving("HF4107: the primary has not confirmed for 600ms");
   pair.add_problems("HF4107: this half is active and answers nobody");
 
-  EXPECT_THAT(render_pair(pair, {.now = kNow}),
+  EXPECT_THAT(render_pair(pair, {.now = kPairTextNow}),
               HasSubstr("ctl-b is active, epoch 6, and does NOT serve, mode witness"));
   EXPECT_THAT(pair_line(pair), HasSubstr("and does NOT serve"));
-  EXPECT_THAT(render_pair(pair, {.output = Output::Json, .now = kNow}),
+  EXPECT_THAT(render_pair(pair, {.output = Output::Json, .now = kPairTextNow}),
               HasSubstr("\"not_serving\": \"HF4107: "));
   EXPECT_FALSE(is_well(pair));
 }
 
 TEST(PairText, JsonSaysTheSameWithItsZeros) {
-  const std::string json = render_pair(after_failover(), {.output = Output::Json, .now = kNow});
+  const std::string json =
+      render_pair(after_failover(), {.output = Output::Json, .now = kPairTextNow});
 
   EXPECT_THAT(json, AllOf(HasSubstr("\"kind\": \"pair\""), HasSubstr("\"paired\": true"),
                           HasSubstr("\"mode\": \"witness\""), HasSubstr("\"active\": \"backup\""),
@@ -128,7 +129,7 @@ TEST(PairText, JsonSaysTheSameWithItsZeros) {
 }
 
 TEST(PairText, WithoutAPairThereIsOneSentenceAndNoLineInStatus) {
-  EXPECT_EQ(render_pair({}, {.now = kNow}), "this controller is no half of a pair\n");
+  EXPECT_EQ(render_pair({}, {.now = kPairTextNow}), "this controller is no half of a pair\n");
   EXPECT_EQ(pair_line({}), "");
   EXPECT_TRUE(is_well({}));
   EXPECT_THAT(render_pair({}, {.output = Output::Json}), HasSubstr("\"paired\": false"));
@@ -143,7 +144,7 @@ TEST(PairText, WhatIsNotKnownIsNotShown) {
   v1::PairStatus pair = after_failover();
   pair.set_witness_never_heard(true);
   pair.mutable_last_switch()->clear_took();
-  const std::string text = render_pair(pair, {.now = kNow});
+  const std::string text = render_pair(pair, {.now = kPairTextNow});
   EXPECT_THAT(text, HasSubstr("witness     10.0.0.3:7444, not heard since this half started\n"));
   EXPECT_THAT(text, HasSubstr("to ctl-b, epoch 4: the active half was killed\n"));
 }
@@ -161,7 +162,7 @@ TEST(PairText, ForeignTextCannotPaintTheTerminal) {
   pair.mutable_self()->set_name("\x1b[31m");
   pair.add_problems("HF4102: \x1b[2J");
 
-  EXPECT_THAT(render_pair(pair, {.now = kNow}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(render_pair(pair, {.now = kPairTextNow}), Not(HasSubstr("\x1b")));
   EXPECT_THAT(pair_line(pair), Not(HasSubstr("\x1b")));
 }
 
@@ -208,13 +209,13 @@ TEST(PairText, AHalfThatIsNotHeardWasWhatItSaid) {
   v1::PairStatus pair = after_failover();
   pair.mutable_peer()->set_state(v1::PAIR_STATE_ACTIVE);
   pair.mutable_peer()->set_connected(false);
-  EXPECT_THAT(render_pair(pair, {.now = kNow}), HasSubstr("primary   was active   ctl-a"));
+  EXPECT_THAT(render_pair(pair, {.now = kPairTextNow}), HasSubstr("primary   was active   ctl-a"));
 }
 
 v1::DivergenceFile file() {
   v1::DivergenceFile out;
   out.set_file("epoch-5.txt");
-  out.mutable_at()->set_seconds(kNowSeconds - 60);
+  out.mutable_at()->set_seconds(kPairTextNowSeconds - 60);
   out.set_half("ctl-a");
   out.mutable_fork()->set_revision(800);
   out.mutable_head()->set_revision(803);
@@ -226,11 +227,12 @@ v1::DivergenceFile file() {
 
 TEST(DivergenceText, EachFileIsARow) {
   v1::ListDivergencesResponse list;
-  EXPECT_EQ(render_divergences(list, {.now = kNow}), "no history of this half has diverged\n");
+  EXPECT_EQ(render_divergences(list, {.now = kPairTextNow}),
+            "no history of this half has diverged\n");
 
   *list.add_files() = file();
 
-  EXPECT_EQ(render_divergences(list, {.now = kNow}),
+  EXPECT_EQ(render_divergences(list, {.now = kPairTextNow}),
             "FILE          AGE     HALF    FORK   HEAD   CHANGES   REAPPLIED   REASON\n"
             "epoch-5.txt   1m00s   ctl-a   800    803    3         1           forced promotion\n");
   EXPECT_EQ(render_divergences(list, {.output = Output::Name}), "epoch-5.txt\n");
@@ -260,7 +262,7 @@ TEST(DivergenceText, AChangeIsShownBesideWhatThereIsNow) {
   gone.set_removed(true);
   gone.set_standing(v1::DivergedChange::STANDING_REAPPLIED);
 
-  EXPECT_EQ(render_divergence(divergence, {.now = kNow}),
+  EXPECT_EQ(render_divergence(divergence, {.now = kPairTextNow}),
             "put service/web  conflict\n"
             "  lost:\n    port: 1\n    name: a\n"
             "  now:\n    port: 2\n"

@@ -26,7 +26,7 @@ std::string member(const Node& mapping, std::string_view key) {
 }
 
 Status unusable(const std::string& path, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}", quoted(path, 256), why));
+  return absl::InvalidArgumentError(fmt::format("{}: {}", in_quotes(path, 256), why));
 }
 
 // A file that a profile must have: without it the profile is broken, not absent.

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kKey = "-----BEGIN PRIVATE KEY-----\nk\n-----END PRIVATE KEY-----\n";
 constexpr const char* kLeaf = "-----BEGIN CERTIFICATE-----\na\n-----END CERTIFICATE-----\n";
 
-Profile sample() {
+Profile profile_sample() {
   return {.server = "ctl:7443",
           .cluster = "prod",
           .user = "ann",
@@ -36,7 +36,7 @@ TEST(Profile, IsReadBackAsItWasWrittenAndIsForItsOwnerOnly) {
   const test::TempDir folder;
   const std::string profile_dir = folder.file("deep/er/holdfast");
 
-  ASSERT_TRUE(save_profile(profile_dir, sample()).ok());
+  ASSERT_TRUE(save_profile(profile_dir, profile_sample()).ok());
 
   const Result<Profile> loaded = load_profile(profile_dir);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -52,7 +52,7 @@ TEST(Profile, IsReadBackAsItWasWrittenAndIsForItsOwnerOnly) {
 
 TEST(Profile, AKeyThatOthersMayReadIsAWarning) {
   const test::TempDir folder;
-  ASSERT_TRUE(save_profile(folder.file("p"), sample()).ok());
+  ASSERT_TRUE(save_profile(folder.file("p"), profile_sample()).ok());
   ASSERT_EQ(::chmod((folder.file("p") + "/identity.pem").c_str(), 0644), 0);
   testing::internal::CaptureStderr();
 
@@ -66,14 +66,14 @@ TEST(Profile, NoneIsNotFoundAndABrokenOneNamesItsFile) {
   const test::TempDir folder;
   EXPECT_TRUE(absl::IsNotFound(load_profile(folder.file("none")).status()));
   for (const char* part : {"ca.pem", "identity.pem"}) {
-    ASSERT_TRUE(save_profile(folder.file("p"), sample()).ok());
+    ASSERT_TRUE(save_profile(folder.file("p"), profile_sample()).ok());
     std::filesystem::remove(folder.file("p") + "/" + part);
     const Status status = load_profile(folder.file("p")).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_TRUE(std::string(status.message()).contains(part)) << status;
   }
   for (const char* settings : {"- list", "server: [", "cluster: prod"}) {
-    ASSERT_TRUE(save_profile(folder.file("p"), sample()).ok());
+    ASSERT_TRUE(save_profile(folder.file("p"), profile_sample()).ok());
     std::ofstream(folder.file("p") + "/profile.yaml") << settings;
     EXPECT_TRUE(absl::IsInvalidArgument(load_profile(folder.file("p")).status())) << settings;
   }
@@ -81,7 +81,7 @@ TEST(Profile, NoneIsNotFoundAndABrokenOneNamesItsFile) {
 
 TEST(Profile, LoggingOutRemovesItAndTwiceIsNoError) {
   const test::TempDir folder;
-  ASSERT_TRUE(save_profile(folder.file("p"), sample()).ok());
+  ASSERT_TRUE(save_profile(folder.file("p"), profile_sample()).ok());
 
   EXPECT_TRUE(remove_profile(folder.file("p")).value());
   EXPECT_FALSE(remove_profile(folder.file("p")).value());
@@ -120,7 +120,7 @@ TEST(FindController, AFlagIsStrongerThanTheProfileAndTheProfileThanTheSocket) {
   const test::TempDir folder;
   Connection connection{.profile_dir = folder.file("p"), .default_server = "unix:/run/hf.sock"};
   EXPECT_EQ(find_controller(connection)->server, "unix:/run/hf.sock");
-  ASSERT_TRUE(save_profile(folder.file("p"), sample()).ok());
+  ASSERT_TRUE(save_profile(folder.file("p"), profile_sample()).ok());
 
   const auto by_profile = find_controller(connection);
   EXPECT_EQ(by_profile->server, "ctl:7443");
@@ -138,7 +138,7 @@ TEST(FindController, TheNetworkNeedsAProfileThatCanBeUsed) {
   EXPECT_EQ(find_controller(connection).error().code, "HF5035");
   EXPECT_EQ(find_controller(connection).error().exit, Exit::BadProfile);
 
-  ASSERT_TRUE(save_profile(folder.file("p"), sample()).ok());
+  ASSERT_TRUE(save_profile(folder.file("p"), profile_sample()).ok());
   std::ofstream(folder.file("p") + "/identity.pem") << "";
   EXPECT_EQ(find_controller(connection).error().code, "HF5036");
   EXPECT_EQ(find_controller(connection).error().exit, Exit::BadProfile);

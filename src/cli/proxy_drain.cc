@@ -18,14 +18,14 @@
 namespace holdfast::cli {
 namespace {
 
-constexpr Duration kPoll = std::chrono::milliseconds(500);
+constexpr Duration kDrainPoll = std::chrono::milliseconds(500);
 constexpr int kMostMisses = 6;
 
-WallTime wall_now() {
+WallTime drain_now() {
   return SystemClock().wall_now();
 }
 
-Failure known(Exit exit, std::string_view code, std::string message) {
+Failure drain_failure(Exit exit, std::string_view code, std::string message) {
   const ReasonInfo* reason = find_reason(code);
   return {exit, std::string(code), std::move(message),
           reason == nullptr ? "" : std::string(reason->next)};
@@ -57,9 +57,9 @@ std::expected<std::string, Failure> find_address(const Connection& connection,
   if (!proxy.ok()) return std::unexpected(explain(proxy.status(), client.asked()));
   const std::string& address = proxy->front().proxy().public_address();
   if (!address.empty()) return address;
-  return std::unexpected(
-      known(Exit::BadInput, "HF2142",
-            fmt::format("proxy {} has no public address; use --node on its machine", name)));
+  return std::unexpected(drain_failure(
+      Exit::BadInput, "HF2142",
+      fmt::format("proxy {} has no public address; use --node on its machine", name)));
 }
 
 class Draining {
@@ -73,10 +73,11 @@ class Draining {
       return failed(known_by);
     }
     if (status_.node() != "proxy/" + options_.name) {
-      return console_.report(known(Exit::BadInput, "HF2146",
-                                   fmt::format("it is {} that answers, not proxy/{}; nothing was "
-                                               "done",
-                                               status_.node(), options_.name)));
+      return console_.report(
+          drain_failure(Exit::BadInput, "HF2146",
+                        fmt::format("it is {} that answers, not proxy/{}; nothing was "
+                                    "done",
+                                    status_.node(), options_.name)));
     }
     const Status asked = ask({.method = "POST",
                               .target = "/v1/drain",
@@ -84,7 +85,7 @@ class Draining {
                               .body = request_body(options_)});
     if (!asked.ok()) return failed(asked);
     if (!options_.wait) {
-      const std::string text = drain_text(status_, wall_now());
+      const std::string text = drain_text(status_, drain_now());
       print_out((options_.now ? text.substr(0, text.find(';')) + "; cut now" : text) + "\n");
       return Exit::Ok;
     }
@@ -96,12 +97,12 @@ class Draining {
     std::string shown;
     const std::string node = status_.node();
     for (int misses = 0; status_.phase() != "closed";) {
-      const std::string text = drain_text(status_, wall_now());
+      const std::string text = drain_text(status_, drain_now());
       std::string what = text.substr(0, text.find(';'));  // the rest changes by itself
       // Told to cut now it does so at once, whatever time it had before.
       if (what != shown) print_err((options_.now ? what + "; cut now" : text) + "\n");
       shown = std::move(what);
-      std::this_thread::sleep_for(kPoll);
+      std::this_thread::sleep_for(kDrainPoll);
       const v1::DrainStatus before = status_;
       const Status asked = ask({.target = "/v1/drain"});
       // A successor may have the port.
@@ -118,9 +119,9 @@ class Draining {
 
   // It has ended, or is cut off.
   Exit unknown(const std::string& node, const std::string& last) const {
-    return console_.report(
-        known(Exit::NoController, "HF2144",
-              fmt::format("{} no longer says how its drain goes; last it was {}", node, last)));
+    return console_.report(drain_failure(
+        Exit::NoController, "HF2144",
+        fmt::format("{} no longer says how its drain goes; last it was {}", node, last)));
   }
 
   Status ask(const net::HttpCall& call) {
@@ -137,7 +138,7 @@ class Draining {
     const Exit exit = absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status)
                           ? Exit::NotPermitted
                           : Exit::BadInput;
-    return console_.report(known(exit, reason.code, std::string(reason.message)));
+    return console_.report(drain_failure(exit, reason.code, std::string(reason.message)));
   }
 
   const Console& console_;
@@ -178,16 +179,18 @@ Exit drain_proxy(const Console& console, const Connection& connection,
   }
   const Result<Profile> profile = load_profile(connection.profile_dir);
   if (!profile.ok()) {
-    return console.report(known(Exit::BadProfile, "HF5035",
-                                "a proxy asks for a user's certificate, and there is none; use "
-                                "--node on its machine, or log in"));
+    return console.report(
+        drain_failure(Exit::BadProfile, "HF5035",
+                      "a proxy asks for a user's certificate, and there is none; use "
+                      "--node on its machine, or log in"));
   }
   auto tls = net::TlsContext::make_client({.ca_pem = profile->ca_pem,
                                            .certificate_pem = profile->certificate_pem,
                                            .private_key_pem = profile->private_key_pem,
                                            .server_name = std::string(identity::kProxyServerName)});
   if (!tls.ok()) {
-    return console.report(known(Exit::BadProfile, "HF5036", std::string(tls.status().message())));
+    return console.report(
+        drain_failure(Exit::BadProfile, "HF5036", std::string(tls.status().message())));
   }
   return Draining(console, options,
                   {.addresses = {address}, .tls = *std::move(tls), .timeout = connection.timeout})

@@ -41,7 +41,7 @@ asio::awaitable<std::string> read_body(net::HttpStream& stream, std::string byte
   }
 }
 
-asio::awaitable<Result<Stream>> ask(Stream stream, WantedService wanted) {
+asio::awaitable<Result<Stream>> ask_proxy(Stream stream, WantedService wanted) {
   const std::string target =
       fmt::format("{}:{}", wanted.service, wanted.port.empty() ? "0" : wanted.port);
   const std::string request = fmt::format(
@@ -111,7 +111,7 @@ asio::awaitable<Result<Stream>> ProxyRoute::open(WantedService wanted) {
       continue;
     }
     Result<Stream> opened = co_await net::within(
-        options_.answer_timeout, ask(*std::move(dialled), wanted),
+        options_.answer_timeout, ask_proxy(*std::move(dialled), wanted),
         coded(absl::StatusCode::kDeadlineExceeded, "HF2204", "no answer from the proxy in time"));
     if (opened.ok()) put_first(options_.proxies, address);
     if (opened.ok() || !may_differ(opened.status())) co_return opened;

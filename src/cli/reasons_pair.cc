@@ -5,7 +5,7 @@ namespace holdfast::cli {
 namespace {
 
 // code, title, what it means, what to do.
-constexpr ReasonInfo kReasons[] = {
+constexpr ReasonInfo kPairReasons[] = {
     {"HF4101", "this half is not the active one",
      "It is half of a pair and the other half serves; the message says where that is.",
      "nothing: clients follow by themselves; name both halves with --server A,B"},
@@ -159,7 +159,7 @@ constexpr ReasonInfo kReasons[] = {
 }  // namespace
 
 std::span<const ReasonInfo> pair_reasons() {
-  return kReasons;
+  return kPairReasons;
 }
 
 }  // namespace holdfast::cli

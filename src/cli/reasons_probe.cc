@@ -5,7 +5,7 @@ namespace holdfast::cli {
 namespace {
 
 // code, title, what it means, what to do.
-constexpr ReasonInfo kReasons[] = {
+constexpr ReasonInfo kProbeReasons[] = {
     {"HF7001", "no connection to the application",
      "It refuses connections on the probe's port, or cannot be reached there.",
      "see whether it listens on that port and on the pod's address"},
@@ -127,7 +127,7 @@ constexpr ReasonInfo kReasons[] = {
 }  // namespace
 
 std::span<const ReasonInfo> probe_reasons() {
-  return kReasons;
+  return kProbeReasons;
 }
 
 }  // namespace holdfast::cli

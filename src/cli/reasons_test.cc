@@ -10,6 +10,8 @@
 #include <regex>
 #include <set>
 
+#include "support/paths.h"
+
 namespace holdfast::cli {
 namespace {
 
@@ -32,7 +34,7 @@ bool is_product_source(const std::filesystem::path& path) {
 
 TEST(Reasons, EveryCodeInTheTreeHasARow) {
   size_t files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(HF_SOURCE_DIR "/src")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(test::in_tree("src"))) {
     if (!is_product_source(entry.path())) continue;
     files += 1;
     for (const std::string& code : codes_in(entry.path())) {
@@ -43,7 +45,7 @@ TEST(Reasons, EveryCodeInTheTreeHasARow) {
 }
 
 TEST(Reasons, EveryRowIsInTheDocumentation) {
-  const std::set<std::string> documented = codes_in(HF_SOURCE_DIR "/docs/cli.md");
+  const std::set<std::string> documented = codes_in(test::in_tree("docs/cli.md"));
   for (const ReasonInfo& reason : all_reasons()) {
     EXPECT_TRUE(documented.contains(std::string(reason.code))) << reason.code;
   }

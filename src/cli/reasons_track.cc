@@ -5,7 +5,7 @@ namespace holdfast::cli {
 namespace {
 
 // code, title, what it means, what to do.
-constexpr ReasonInfo kReasons[] = {
+constexpr ReasonInfo kTrackReasons[] = {
     {"HF8101", "no right to load programs into the kernel",
      "Connections are counted in the kernel only if the programs for it were loaded, which needs "
      "root with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; root of a container often lacks them.",
@@ -62,7 +62,7 @@ constexpr ReasonInfo kReasons[] = {
 }  // namespace
 
 std::span<const ReasonInfo> track_reasons() {
-  return kReasons;
+  return kTrackReasons;
 }
 
 }  // namespace holdfast::cli

@@ -5,7 +5,7 @@ namespace holdfast::cli {
 namespace {
 
 // code, title, what it means, what to do.
-constexpr ReasonInfo kReasons[] = {
+constexpr ReasonInfo kTunnelReasons[] = {
     {"HF2001", "a tunnel's peer has fallen silent",
      "Nothing came through the tunnel for as many keepalive intervals as are allowed.",
      "nothing: the agent connects again by itself; if it recurs, look at the network between the "
@@ -258,7 +258,7 @@ constexpr ReasonInfo kReasons[] = {
 }  // namespace
 
 std::span<const ReasonInfo> tunnel_reasons() {
-  return kReasons;
+  return kTunnelReasons;
 }
 
 }  // namespace holdfast::cli

@@ -20,7 +20,7 @@ constexpr std::string_view kTokenStart = "hf_";
 constexpr size_t kShortestToken = 16;
 constexpr size_t kLongestSecret = 4096;
 
-bool is_word(char c) {
+bool is_token_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
@@ -29,8 +29,8 @@ bool holds_token(std::string_view argument) {
   for (size_t at = argument.find(kTokenStart); at != std::string_view::npos;
        at = argument.find(kTokenStart, at + 1)) {
     const std::string_view rest = argument.substr(at);
-    const auto end = std::ranges::find_if_not(rest, is_word);
-    const bool begins = at == 0 || !is_word(argument[at - 1]);
+    const auto end = std::ranges::find_if_not(rest, is_token_char);
+    const bool begins = at == 0 || !is_token_char(argument[at - 1]);
     if (begins && static_cast<size_t>(end - rest.begin()) >= kShortestToken) return true;
   }
   return false;

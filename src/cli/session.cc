@@ -13,7 +13,7 @@ namespace {
 
 Failure no_profile(const std::string& server, const std::string& folder) {
   return {Exit::BadProfile, "HF5035",
-          fmt::format("{} needs a certificate, and {} holds none", server, quoted(folder, 256)),
+          fmt::format("{} needs a certificate, and {} holds none", server, in_quotes(folder, 256)),
           fmt::format("log in with `holdfast login --user NAME {} --pin PIN`", server)};
 }
 
@@ -34,7 +34,7 @@ std::expected<ClientOptions, Failure> find_controller(const Connection& connecti
   }
   if (profile.ok() && profile->open_to_others) {
     print_err(fmt::format("warning: others may read the private key in {}; use chmod 600\n",
-                          quoted(connection.profile_dir + "/identity.pem", 256)));
+                          in_quotes(connection.profile_dir + "/identity.pem", 256)));
   }
   std::string server = connection.server;
   if (server.empty()) server = profile.ok() ? profile->server : connection.default_server;

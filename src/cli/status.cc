@@ -14,7 +14,7 @@ namespace holdfast::cli {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr auto kPause = std::chrono::milliseconds(250);
+constexpr auto kStatusPause = std::chrono::milliseconds(250);
 
 void print_status(const v1::GetStatusResponse& status, const Console& console, Output output) {
   switch (output) {
@@ -44,9 +44,9 @@ Exit status(const Session& session, const StatusOptions& options) {
   for (;;) {
     const Result<v1::GetStatusResponse> answer = session.client.status();
     const bool healthy = answer.ok() && answer->state() == v1::HEALTH_STATE_OK;
-    const bool again = options.wait && !healthy && SteadyClock::now() + kPause < deadline;
+    const bool again = options.wait && !healthy && SteadyClock::now() + kStatusPause < deadline;
     if (again) {
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kStatusPause);
       continue;
     }
     if (!answer.ok()) return session.failed(answer.status());
@@ -77,7 +77,7 @@ Exit explain_code(const Console& console, const std::string& code) {
   for (const ReasonInfo& reason : all_reasons()) codes.push_back(reason.code);
   const auto near = did_you_mean(code, codes);
   return console.report({Exit::Usage, "HF6010",
-                         fmt::format("{} is not a reason code{}", quoted(code),
+                         fmt::format("{} is not a reason code{}", in_quotes(code),
                                      near ? fmt::format("; did you mean {}?", *near) : ""),
                          "codes look like HF5001; all are in the documentation of the command "
                          "line"});

@@ -20,8 +20,8 @@ std::string plural(const std::string& kind) {
 }
 
 // Foreign text on a terminal.
-std::string safe(const std::string& text) {
-  const std::string shown = quoted(text, 256);
+std::string safe_status_text(const std::string& text) {
+  const std::string shown = in_quotes(text, 256);
   return shown.substr(1, shown.size() - 2);
 }
 
@@ -50,8 +50,9 @@ std::string tasks(const v1::GetStatusResponse& status) {
   if (status.tasks_holder().empty())
     return "tasks      nobody does them now: marking nodes offline\n";
   const bool here = status.tasks_holder() == status.controller();
-  return fmt::format("tasks      done by {}: marking nodes offline\n",
-                     here ? "this controller" : "controller " + safe(status.tasks_holder()));
+  return fmt::format(
+      "tasks      done by {}: marking nodes offline\n",
+      here ? "this controller" : "controller " + safe_status_text(status.tasks_holder()));
 }
 
 std::string identity(const v1::GetStatusResponse& status, WallTime now) {
@@ -150,12 +151,13 @@ std::string render_status(const v1::GetStatusResponse& status, const Console& co
   const std::string_view word = healthy ? "healthy" : to_word(status.state());
   std::string text = fmt::format(
       "{}   {} {}   controller {}, version {}, up {}\n",
-      status.cluster().empty() ? "(no cluster)" : safe(status.cluster()),
+      status.cluster().empty() ? "(no cluster)" : safe_status_text(status.cluster()),
       console.sign(verdict_of(status.state())), console.painted(verdict_of(status.state()), word),
-      safe(status.controller()), safe(status.version()), age(to_wall(status.started()), now));
+      safe_status_text(status.controller()), safe_status_text(status.version()),
+      age(to_wall(status.started()), now));
   text += components(status, now, console.last_column());
   text += nodes(status);
-  text += fmt::format("store      {}, revision {}, {} watching\n", safe(status.store()),
+  text += fmt::format("store      {}, revision {}, {} watching\n", safe_status_text(status.store()),
                       status.revision(), status.watchers());
   if (status.store() == "etcd") text += tasks(status);
   return text + identity(status, now);

@@ -13,31 +13,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int64_t kNowSeconds = 1'700'000'000;
-constexpr WallTime kNow(std::chrono::seconds{kNowSeconds});
+constexpr int64_t kStatusTextNowSeconds = 1'700'000'000;
+constexpr WallTime kStatusTextNow(std::chrono::seconds{kStatusTextNowSeconds});
 
-v1::GetStatusResponse healthy() {
+v1::GetStatusResponse status_text_healthy() {
   v1::GetStatusResponse status;
   status.set_controller("ctl-1");
   status.set_version("0.1.0");
   status.set_cluster("prod");
-  status.mutable_now()->set_seconds(kNowSeconds);
-  status.mutable_started()->set_seconds(kNowSeconds - 192);
+  status.mutable_now()->set_seconds(kStatusTextNowSeconds);
+  status.mutable_started()->set_seconds(kStatusTextNowSeconds - 192);
   status.set_store("sqlite");
   status.set_revision(42);
   status.set_watchers(3);
   v1::ComponentStatus& store = *status.add_components();
   store.set_name("store");
-  store.mutable_since()->set_seconds(kNowSeconds - 60);
+  store.mutable_since()->set_seconds(kStatusTextNowSeconds - 60);
   v1::NodeCount& agents = *status.add_nodes();
   agents.set_kind("agent");
   agents.set_online(24);
-  status.mutable_certificate_expires()->set_seconds(kNowSeconds + 23 * 3600);
+  status.mutable_certificate_expires()->set_seconds(kStatusTextNowSeconds + 23 * 3600);
   return status;
 }
 
 TEST(StatusText, OneScreenSaysItAll) {
-  EXPECT_EQ(render_status(healthy(), Console()),
+  EXPECT_EQ(render_status(status_text_healthy(), Console()),
             "prod   ok   healthy   controller ctl-1, version 0.1.0, up 3m12s\n"
             "COMPONENT   STATE   FOR     CODE   REASON\n"
             "store       ok      1m00s   -      -\n"
@@ -48,7 +48,7 @@ TEST(StatusText, OneScreenSaysItAll) {
 }
 
 TEST(StatusText, WhatIsWrongIsFirst) {
-  v1::GetStatusResponse status = healthy();
+  v1::GetStatusResponse status = status_text_healthy();
   status.set_state(v1::HEALTH_STATE_DEGRADED);
   status.clear_cluster();
   const std::string text = render_status(status, Console());
@@ -57,7 +57,7 @@ TEST(StatusText, WhatIsWrongIsFirst) {
 }
 
 TEST(StatusText, WhatAControllerSaysCannotMoveTheCursor) {
-  v1::GetStatusResponse status = healthy();
+  v1::GetStatusResponse status = status_text_healthy();
   status.set_controller("\x1b[2J");
   status.mutable_components(0)->set_reason("\x1b[2J");
   status.set_store("\x1b[2J");
@@ -65,7 +65,7 @@ TEST(StatusText, WhatAControllerSaysCannotMoveTheCursor) {
 }
 
 TEST(StatusText, JsonSpellsOutZeros) {
-  const std::string json = status_json(healthy());
+  const std::string json = status_json(status_text_healthy());
   for (const char* part : {"\"apiVersion\": \"holdfast.dev/v1\"", "\"kind\": \"status\"",
                            "\"state\": \"ok\"", "\"offline\": 0", "\"phase\": \"none\""}) {
     EXPECT_TRUE(json.contains(part)) << part << json;
@@ -75,21 +75,23 @@ TEST(StatusText, JsonSpellsOutZeros) {
 v1::Resource agent(int64_t heard_seconds_ago) {
   v1::Resource resource = resource::make_resource(resource::Kind::Agent, "edge-07");
   resource.mutable_agent()->set_zone("a");
-  resource.mutable_agent()->mutable_last_heartbeat()->set_seconds(kNowSeconds - heard_seconds_ago);
+  resource.mutable_agent()->mutable_last_heartbeat()->set_seconds(kStatusTextNowSeconds -
+                                                                  heard_seconds_ago);
   resource.mutable_agent()->mutable_announcement()->mutable_ttl()->set_seconds(60);
   return resource;
 }
 
 TEST(Presence, IsOnlineLateOrOffline) {
-  EXPECT_EQ(presence_text(agent(3), kNow), "online, heard 3s ago");
-  EXPECT_EQ(presence_text(agent(125), kNow), "late, heard 2m05s ago");
+  EXPECT_EQ(presence_text(agent(3), kStatusTextNow), "online, heard 3s ago");
+  EXPECT_EQ(presence_text(agent(125), kStatusTextNow), "late, heard 2m05s ago");
   v1::Resource gone = agent(400);
-  gone.mutable_agent()->mutable_announcement()->mutable_offline_since()->set_seconds(kNowSeconds -
-                                                                                     250);
-  EXPECT_EQ(presence_text(gone, kNow), "offline for 4m10s");
-  EXPECT_EQ(presence_text(resource::make_resource(resource::Kind::Agent, "x"), kNow),
+  gone.mutable_agent()->mutable_announcement()->mutable_offline_since()->set_seconds(
+      kStatusTextNowSeconds - 250);
+  EXPECT_EQ(presence_text(gone, kStatusTextNow), "offline for 4m10s");
+  EXPECT_EQ(presence_text(resource::make_resource(resource::Kind::Agent, "x"), kStatusTextNow),
             "never heard");
-  EXPECT_EQ(presence_text(resource::make_resource(resource::Kind::Service, "x"), kNow), "");
+  EXPECT_EQ(presence_text(resource::make_resource(resource::Kind::Service, "x"), kStatusTextNow),
+            "");
 }
 
 TEST(Describe, AServiceShowsTheAgentsThatCarryIt) {
@@ -105,7 +107,7 @@ TEST(Describe, AServiceShowsTheAgentsThatCarryIt) {
   carrier.mutable_agent()->mutable_services(0)->set_healthy(true);
   carrier.mutable_agent()->add_tunnels()->set_proxy("px-1");
 
-  EXPECT_EQ(render_description(service, {carrier}, kNow),
+  EXPECT_EQ(render_description(service, {carrier}, kStatusTextNow),
             "Kind:        service\n"
             "Name:        web\n"
             "Labels:      tier=front\n"
@@ -118,7 +120,7 @@ TEST(Describe, AServiceShowsTheAgentsThatCarryIt) {
             "Agents:      1\n"
             "  NAME      ZONE   TUNNELS   STATE                  HEALTH\n"
             "  edge-07   a      1         online, heard 3s ago   healthy\n");
-  EXPECT_TRUE(render_description(service, {}, kNow)
+  EXPECT_TRUE(render_description(service, {}, kStatusTextNow)
                   .ends_with("Agents:      none carries it: no agent exposes it\n"));
 }
 
@@ -131,8 +133,8 @@ TEST(Describe, AServiceAndAnAgentShowWhatIsNotHealthyAndWhy) {
   carrier.mutable_agent()->mutable_services(1)->set_healthy(true);
   carrier.mutable_agent()->add_tunnels()->set_proxy("px-1");
 
-  const std::string of_service = render_description(service, {carrier}, kNow);
-  const std::string of_agent = render_description(carrier, {}, kNow);
+  const std::string of_service = render_description(service, {carrier}, kStatusTextNow);
+  const std::string of_agent = render_description(carrier, {}, kStatusTextNow);
 
   EXPECT_TRUE(of_service.contains("online, heard 3s ago   not healthy: HTTP 500\n")) << of_service;
   EXPECT_TRUE(of_service.contains("edge-07 exposes it but it is not healthy there: HTTP 500"));
@@ -146,8 +148,8 @@ TEST(Describe, AServiceAndAnAgentShowWhatIsNotHealthyAndWhy) {
 
 TEST(Describe, ANodeShowsItsStateAndWhenItExpires) {
   v1::Resource node = agent(3);
-  node.mutable_metadata()->mutable_expires()->set_seconds(kNowSeconds + 60);
-  const std::string text = render_description(node, {}, kNow);
+  node.mutable_metadata()->mutable_expires()->set_seconds(kStatusTextNowSeconds + 60);
+  const std::string text = render_description(node, {}, kStatusTextNow);
   EXPECT_TRUE(text.contains("State:       online, heard 3s ago\n")) << text;
   EXPECT_TRUE(text.contains("(in 1m00s)\n")) << text;
 }
@@ -162,12 +164,13 @@ TEST(Times, DurationsAreSecondsOrUnits) {
 }
 
 TEST(Times, AreToldFromNow) {
-  EXPECT_EQ(relative(kNow - 5s, kNow), "5s ago");
-  EXPECT_EQ(relative(kNow + 25h, kNow), "in 1d1h");
-  EXPECT_EQ(age(kNow + 5s, kNow), "0ms");
+  EXPECT_EQ(relative(kStatusTextNow - 5s, kStatusTextNow), "5s ago");
+  EXPECT_EQ(relative(kStatusTextNow + 25h, kStatusTextNow), "in 1d1h");
+  EXPECT_EQ(age(kStatusTextNow + 5s, kStatusTextNow), "0ms");
   google::protobuf::Timestamp never;
   never.set_seconds(std::numeric_limits<int64_t>::max());
-  EXPECT_TRUE(relative(to_wall(never), kNow).starts_with("in ")) << "and does not overflow";
+  EXPECT_TRUE(relative(to_wall(never), kStatusTextNow).starts_with("in "))
+      << "and does not overflow";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ size_t width(const std::string& text) {
 
 std::string shown_cell(const std::string& cell, size_t max_bytes) {
   if (cell.empty()) return "-";
-  const std::string safe = quoted(cell, max_bytes);
+  const std::string safe = in_quotes(cell, max_bytes);
   return safe.substr(1, safe.size() - 2);
 }
 

@@ -19,7 +19,7 @@ std::expected<Target, Failure> parse_target(const std::string& kind,
   const size_t slash = kind.find('/');
   if (slash != std::string::npos) {
     if (slash + 1 == kind.size()) {
-      return wrong(Exit::Usage, fmt::format("{}: a name must follow the /", quoted(kind)));
+      return wrong(Exit::Usage, fmt::format("{}: a name must follow the /", in_quotes(kind)));
     }
     names.insert(names.begin(), kind.substr(slash + 1));
   }
@@ -27,7 +27,7 @@ std::expected<Target, Failure> parse_target(const std::string& kind,
   if (!found.ok()) return wrong(Exit::Usage, std::string(found.status().message()));
   for (const std::string& name : names) {
     if (resource::parse_store_key(resource::store_key(*found, name))) continue;
-    return wrong(Exit::BadInput, fmt::format("{} is no resource's name", quoted(name)));
+    return wrong(Exit::BadInput, fmt::format("{} is no resource's name", in_quotes(name)));
   }
   return Target{*found, std::move(names)};
 }

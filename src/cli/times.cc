@@ -37,7 +37,7 @@ google::protobuf::Duration to_proto(Duration duration) {
 Result<Duration> parse_duration(std::string_view text) {
   constexpr Duration kLongest = std::chrono::hours(24 * 366);
   const auto wrong = [&](std::string_view why) {
-    return absl::InvalidArgumentError(fmt::format("{}: {}", quoted(text), why));
+    return absl::InvalidArgumentError(fmt::format("{}: {}", in_quotes(text), why));
   };
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -25,16 +25,16 @@ using SteadyClock = std::chrono::steady_clock;
 using Deadline = SteadyClock::time_point;
 
 template <auto Free>
-struct Freed {
+struct PeekFreed {
   template <typename T>
   void operator()(T* object) const {
     Free(object);
   }
 };
-using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
-using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
-using Connection = std::unique_ptr<SSL, Freed<SSL_free>>;
-using Addresses = std::unique_ptr<addrinfo, Freed<freeaddrinfo>>;
+using Bio = std::unique_ptr<BIO, PeekFreed<BIO_free_all>>;
+using Context = std::unique_ptr<SSL_CTX, PeekFreed<SSL_CTX_free>>;
+using PeekConnection = std::unique_ptr<SSL, PeekFreed<SSL_free>>;
+using Addresses = std::unique_ptr<addrinfo, PeekFreed<freeaddrinfo>>;
 
 class Socket {
  public:
@@ -139,7 +139,7 @@ Result<std::vector<std::string>> peek_chain(const Address& address, Duration tim
       SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(timeout);
   TRY(const Socket socket, connect_any(address, deadline));
   const Context context = make_context();
-  const Connection connection(SSL_new(context.get()));
+  const PeekConnection connection(SSL_new(context.get()));
   const std::string name(identity::kControllerServerName);
   SSL_set_tlsext_host_name(connection.get(), name.c_str());
   SSL_set_fd(connection.get(), socket.get());

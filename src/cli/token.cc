@@ -38,7 +38,7 @@ Exit create_token(const Session& session, const TokenOptions& options) {
   request.set_role(role_of(options.role));
   if (request.role() == v1::NODE_ROLE_UNSPECIFIED) {
     return session.console.report({Exit::Usage, "HF6010",
-                                   fmt::format("{} is not a node's role", quoted(options.role)),
+                                   fmt::format("{} is not a node's role", in_quotes(options.role)),
                                    "use controller, proxy, agent or witness"});
   }
   request.set_zone(options.zone);

@@ -14,11 +14,11 @@
 namespace holdfast::cli {
 namespace {
 
-Failure usage(std::string message) {
+Failure tunnels_usage(std::string message) {
   return {Exit::Usage, "HF6010", std::move(message), "see `holdfast get --help`"};
 }
 
-std::vector<std::string> names_of(const GetOptions& options) {
+std::vector<std::string> tunnel_names(const GetOptions& options) {
   std::vector<std::string> names = options.names;
   const size_t slash = options.kind.find('/');
   if (slash != std::string::npos) names.insert(names.begin(), options.kind.substr(slash + 1));
@@ -44,8 +44,9 @@ bool is_tunnels(std::string_view kind) {
 }
 
 Exit get_tunnels(const Session& session, const GetOptions& options) {
-  if (options.watch) return session.console.report(usage("tunnels are listed, not watched"));
-  const std::vector<std::string> names = names_of(options);
+  if (options.watch)
+    return session.console.report(tunnels_usage("tunnels are listed, not watched"));
+  const std::vector<std::string> names = tunnel_names(options);
   const Result<std::vector<v1::Resource>> agents =
       names.empty() ? fetch_all(session.client, resource::Kind::Agent, options.labels)
                     : fetch_named(session.client, resource::Kind::Agent, names);
@@ -75,8 +76,9 @@ Exit get_tunnels(const Session& session, const GetOptions& options) {
 }
 
 Exit get_node_tunnels(const Console& console, const GetOptions& options, Duration timeout) {
-  if (!names_of(options).empty() || options.watch) {
-    return console.report(usage("--node asks one node for all its tunnels; leave out names"));
+  if (!tunnel_names(options).empty() || options.watch) {
+    return console.report(
+        tunnels_usage("--node asks one node for all its tunnels; leave out names"));
   }
   const Result<net::HttpAnswer> answer = ask_http(
       {.addresses = {socket_of(options.node)}, .timeout = timeout}, {.target = "/v1/tunnels"});

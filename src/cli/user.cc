@@ -44,7 +44,7 @@ void warn_of_unknown_roles(Client& client, const std::vector<std::string>& roles
     request.set_name(role);
     if (built_in || !absl::IsNotFound(client.get(request).status())) continue;
     print_err(fmt::format("warning: there is no role {}; it grants nothing until there is\n",
-                          quoted(role)));
+                          in_quotes(role)));
   }
 }
 

@@ -32,7 +32,7 @@ std::optional<std::string> wrong_listen_address(string_view address) {
   const bool is_ip = !resource::wrong_ip(host) && bracketed == host.contains(':');
   if (has_port && is_ip) return std::nullopt;
   return fmt::format("{} is not IP:PORT; use one such as 0.0.0.0:7443 or [::1]:7443",
-                     quoted(address));
+                     in_quotes(address));
 }
 
 std::optional<std::string> wrong_host(string_view host) {
@@ -41,7 +41,7 @@ std::optional<std::string> wrong_host(string_view host) {
   const bool is_name = !host.contains(':') && !resource::wrong_address(std::string(host) + ":1");
   if (is_name) return std::nullopt;
   return fmt::format("{} is neither a DNS name nor an IP address; leave out ports and brackets",
-                     quoted(host));
+                     in_quotes(host));
 }
 
 std::optional<std::string> wrong_reachable_host(string_view host) {
@@ -50,12 +50,13 @@ std::optional<std::string> wrong_reachable_host(string_view host) {
   return fmt::format(
       "{} is every address of a machine and can be dialled at none; use a name or "
       "an address of this one",
-      quoted(host));
+      in_quotes(host));
 }
 
 std::optional<std::string> wrong_etcd_prefix(string_view prefix) {
   if (prefix.size() > 1 && prefix.starts_with('/') && !prefix.ends_with('/')) return std::nullopt;
-  return fmt::format("{} must begin with '/' and end without, such as /holdfast", quoted(prefix));
+  return fmt::format("{} must begin with '/' and end without, such as /holdfast",
+                     in_quotes(prefix));
 }
 
 bool same_socket(string_view dialled, string_view listener) {

@@ -26,10 +26,10 @@ using resource::ParseError;
 using std::string_view;
 using Kind = CheckConfig::Kind;
 
-constexpr size_t kMaxJsonBytes = size_t{64} << 10;
+constexpr size_t kMaxCheckJsonBytes = size_t{64} << 10;
 constexpr size_t kMaxChecks = 1'024;
 constexpr size_t kMaxHeaders = 32;
-constexpr size_t kMaxTextBytes = 2'048;
+constexpr size_t kMaxCheckTextBytes = 2'048;
 constexpr uint32_t kMostThreshold = 1'000;
 constexpr Duration kLeastTime = 10ms;
 constexpr Duration kLongestTime = 1h;
@@ -65,7 +65,7 @@ bool is_line(string_view text) {
   });
 }
 
-class Reader {
+class CheckConfigReader {
  public:
   CheckConfigsReading read(const Node& root) {
     if (root.shape != Node::Shape::Mapping) {
@@ -92,7 +92,7 @@ class Reader {
       const auto kind = std::ranges::find(kKinds, node.text);
       if (kind == kKinds.end()) {
         fail(node, path,
-             fmt::format("{} is no kind of check; use http, tcp or grpc", quoted(node.text)));
+             fmt::format("{} is no kind of check; use http, tcp or grpc", in_quotes(node.text)));
       } else {
         check.kind = static_cast<Kind>(kind - kKinds.begin());
       }
@@ -139,19 +139,19 @@ class Reader {
   void read_path(const Node& node, const std::string& path, CheckConfig& check) {
     check.path = text(node, path);
     const bool good = check.path.starts_with('/') && is_visible(check.path) &&
-                      !check.path.contains('#') && check.path.size() <= kMaxTextBytes;
+                      !check.path.contains('#') && check.path.size() <= kMaxCheckTextBytes;
     if (good || node.shape != Node::Shape::Scalar) return;
     fail(node, path,
          fmt::format("{} is no path; use one such as /healthz or /ready?full=1, with %20 for a "
                      "space",
-                     quoted(check.path)));
+                     in_quotes(check.path)));
   }
 
   void read_scheme(const Node& node, const std::string& path, CheckConfig& check) {
     const std::string scheme = text(node, path);
     check.tls = scheme == "https" || scheme == "HTTPS";
     if (check.tls || scheme == "http" || scheme == "HTTP") return;
-    fail(node, path, fmt::format("{} is no scheme; use http or https", quoted(scheme)));
+    fail(node, path, fmt::format("{} is no scheme; use http or https", in_quotes(scheme)));
   }
 
   void read_headers(const Node& node, const std::string& path, CheckConfig& check) {
@@ -163,12 +163,12 @@ class Reader {
                   fmt::format("has {} headers; use at most {}", node.members.size(), kMaxHeaders));
     }
     for (const Member& member : node.members) {
-      if (!is_token(member.key) || member.key.size() > kMaxTextBytes) {
+      if (!is_token(member.key) || member.key.size() > kMaxCheckTextBytes) {
         add(ErrorCode::WrongValue, member.key_at, path,
-            fmt::format("{} is not a header's name", quoted(member.key)));
+            fmt::format("{} is not a header's name", in_quotes(member.key)));
       }
       std::string value = text(member.value, path);
-      if (!is_line(value) || value.size() > kMaxTextBytes) {
+      if (!is_line(value) || value.size() > kMaxCheckTextBytes) {
         fail(member.value, path, "holds what does not belong in a header, or too much of it");
       }
       check.headers.emplace_back(member.key, std::move(value));
@@ -186,7 +186,7 @@ class Reader {
         if (value != "true" && value != "false") fail(member.value, below, "use true or false");
       } else {
         check.service = value;
-        if (is_line(value) && value.size() <= kMaxTextBytes) continue;
+        if (is_line(value) && value.size() <= kMaxCheckTextBytes) continue;
         fail(member.value, below, "is no name of a gRPC service");
       }
     }
@@ -213,7 +213,7 @@ class Reader {
     if (read && *read >= 1 && *read <= most) return static_cast<Number>(*read);
     if (node.shape == Node::Shape::Scalar) {
       fail(node, path,
-           fmt::format("{} is not a whole number from 1 to {}", quoted(node.text), most));
+           fmt::format("{} is not a whole number from 1 to {}", in_quotes(node.text), most));
     }
     return 1;
   }
@@ -312,13 +312,13 @@ Node check_node(const CheckConfig& check) {
 CheckConfigsReading parse_checks(string_view json) {
   if (json.empty()) return {};
   const auto node = resource::read_json(
-      json, {.max_input_bytes = kMaxJsonBytes, .max_document_bytes = kMaxJsonBytes});
+      json, {.max_input_bytes = kMaxCheckJsonBytes, .max_document_bytes = kMaxCheckJsonBytes});
   if (!node) return {.checks = {}, .errors = {node.error()}};
-  return Reader().read(*node);
+  return CheckConfigReader().read(*node);
 }
 
 CheckConfigsReading read_checks(const Node& node) {
-  return Reader().read(node);
+  return CheckConfigReader().read(node);
 }
 
 std::string checks_json(const CheckConfigs& checks) {

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using Kind = CheckConfig::Kind;
 
-Sources from_file(std::string checks) {
+Sources checks_from_file(std::string checks) {
   return {.file_path = "holdfast.yaml",
           .file_text =
               "agent:\n  services: [web=127.0.0.1:8080, api/admin=app:90, "
@@ -30,12 +30,12 @@ Sources from_file(std::string checks) {
 }
 
 std::string problems(const std::string& checks) {
-  const Sources sources = from_file(checks);
+  const Sources sources = checks_from_file(checks);
   return problems_text(check(sources).problems, sources.file_text);
 }
 
 TEST(CheckConfig, SaysHowEachServiceIsChecked) {
-  const auto loaded = load(from_file(R"(
+  const auto loaded = load(checks_from_file(R"(
     web:
       http: {path: "/ready?full=1", scheme: https, headers: {Host: shop, X-Probe: "a, b"}}
       port: 8443
@@ -68,7 +68,7 @@ TEST(CheckConfig, SaysHowEachServiceIsChecked) {
 }
 
 TEST(CheckConfig, AKindAloneIsEnough) {
-  const auto loaded = load(from_file("{web: http, api/admin: tcp}"));
+  const auto loaded = load(checks_from_file("{web: http, api/admin: tcp}"));
 
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->config.agent.checks.at("web"), (CheckConfig{.kind = Kind::Http}));
@@ -76,7 +76,7 @@ TEST(CheckConfig, AKindAloneIsEnough) {
 }
 
 TEST(CheckConfig, APathAloneIsAnHttpCheck) {
-  const auto loaded = load(from_file("{web: {http: /healthz}}"));
+  const auto loaded = load(checks_from_file("{web: {http: /healthz}}"));
 
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->config.agent.checks.at("web").path, "/healthz");
@@ -84,14 +84,14 @@ TEST(CheckConfig, APathAloneIsAnHttpCheck) {
 
 TEST(CheckConfig, WithoutAnyNothingIsChecked) {
   for (const char* none : {"", "{}", "\"\""}) {
-    const auto loaded = load(from_file(none));
+    const auto loaded = load(checks_from_file(none));
     ASSERT_TRUE(loaded.ok()) << none << loaded.status();
     EXPECT_THAT(loaded->config.agent.checks, IsEmpty());
   }
 }
 
 TEST(CheckConfig, TheEnvironmentHasItAsJson) {
-  Sources sources = from_file("");
+  Sources sources = checks_from_file("");
   sources.environment["HOLDFAST_AGENT_CHECKS"] =
       R"({"web":{"http":{"path":"/ok","headers":{"A":"b"}},"period":"2s","port":81}})";
 
@@ -190,7 +190,7 @@ TEST(CheckConfig, ATimeoutBeyondThePeriodIsDoubted) {
 }
 
 TEST(CheckConfig, TheHandlerInsideTheAgentHasAPortOfItsOwn) {
-  Sources sources = from_file("");
+  Sources sources = checks_from_file("");
   EXPECT_EQ(load(sources)->config.agent.probe_listen, "") << "there is none unless it is asked for";
   sources.file_text =
       "agent: {probe_listen: 0.0.0.0:9000}\nnode: {health_listen: 127.0.0.1:9000}\n";
@@ -200,15 +200,15 @@ TEST(CheckConfig, TheHandlerInsideTheAgentHasAPortOfItsOwn) {
 }
 
 TEST(CheckConfig, ChecksAreLive) {
-  const auto before = load(from_file("{web: tcp}"));
-  const auto after = load(from_file("{web: http}"));
+  const auto before = load(checks_from_file("{web: tcp}"));
+  const auto after = load(checks_from_file("{web: http}"));
   ASSERT_TRUE(before.ok() && after.ok());
 
   EXPECT_THAT(changes(*before, *after).live, ElementsAre("agent.checks"));
 }
 
 TEST(CheckConfig, TheListOfTheHandlerInsideTheAgentIsLive) {
-  Sources sources = from_file("");
+  Sources sources = checks_from_file("");
   const auto before = load(sources);
   sources.file_text += "probe: {registry_file: /etc/probes.json}\n";
   const auto after = load(sources);

@@ -13,13 +13,14 @@
 #include "config/load.h"
 #include "config/schema.h"
 #include "resource/node.h"
+#include "support/paths.h"
 
 namespace holdfast::config {
 namespace {
 
 using testing::HasSubstr;
 
-const std::string kRoot = HF_SOURCE_DIR;
+const std::string kRoot = test::in_tree("");
 constexpr std::string_view kBegin = "<!-- keys: written by config_test -->\n";
 constexpr std::string_view kEnd = "<!-- keys: end -->\n";
 

@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Sources from_file(const std::string& yaml) {
+Sources injector_config_from_file(const std::string& yaml) {
   return {
       .file_path = "holdfast.yaml",
       .file_text = yaml,
@@ -20,15 +20,15 @@ Sources from_file(const std::string& yaml) {
       .role = Role::Injector};
 }
 
-std::string problems(const std::string& injector) {
-  const Checked checked = check(from_file("injector: {" + injector + "}"));
+std::string injector_config_problems(const std::string& injector) {
+  const Checked checked = check(injector_config_from_file("injector: {" + injector + "}"));
   return problems_text(checked.problems, "");
 }
 
 constexpr const char* kPair = "certificate_file: /c, key_file: /k";
 
 TEST(InjectorConfig, ListensForApiServersAndLeavesTheClusterAlone) {
-  const auto loaded = load(from_file(std::string("injector: {") + kPair + "}"));
+  const auto loaded = load(injector_config_from_file(std::string("injector: {") + kPair + "}"));
 
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const InjectorSection& injector = loaded->config.injector;
@@ -43,9 +43,9 @@ TEST(InjectorConfig, ListensForApiServersAndLeavesTheClusterAlone) {
 }
 
 TEST(InjectorConfig, NeedsACertificateAndItsKey) {
-  EXPECT_EQ(problems(kPair), "");
+  EXPECT_EQ(injector_config_problems(kPair), "");
   for (const char* missing : {"", "certificate_file: /c", "key_file: /k"}) {
-    EXPECT_THAT(problems(missing), HasSubstr("injector.key_file")) << missing;
+    EXPECT_THAT(injector_config_problems(missing), HasSubstr("injector.key_file")) << missing;
   }
 }
 
@@ -59,12 +59,12 @@ TEST(InjectorConfig, WrongValuesAreRefused) {
       {"limits: {reviews: 0}", "injector.limits.reviews"},
       {"health_listen: 127.0.0.1:9443", "injector.health_listen"}};
   for (const auto& [text, key] : rows) {
-    EXPECT_THAT(problems(std::string(kPair) + ", " + text), HasSubstr(key)) << text;
+    EXPECT_THAT(injector_config_problems(std::string(kPair) + ", " + text), HasSubstr(key)) << text;
   }
 }
 
 TEST(InjectorConfig, IsNoTroubleOfOtherRoles) {
-  Sources sources = from_file("");
+  Sources sources = injector_config_from_file("");
   sources.role = Role::Agent;
 
   EXPECT_TRUE(check(sources).problems.empty());

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/reason.h"
 #include "config/addresses.h"
+#include "config/problem.h"
 #include "config/relations.h"
 #include "resource/decode.h"
 #include "resource/scalar_text.h"
@@ -24,7 +25,6 @@ using resource::Node;
 using std::string_view;
 
 constexpr int kUnknownKey = 6004;
-constexpr int kBadValue = 6010;
 
 // The names that stand directly below a section: "listen", "http" below "controller".
 std::vector<string_view> names_below(string_view section) {
@@ -158,7 +158,7 @@ class Loader {
         take_section(member.value, path);
       } else {
         note(Severity::Error, kUnknownKey, file(member.key_at),
-             fmt::format("unknown key {}{}{}; {}", quoted(member.key),
+             fmt::format("unknown key {}{}{}; {}", in_quotes(member.key),
                          section.empty() ? "" : " in ", section, hint(section, member.key)));
       }
     }

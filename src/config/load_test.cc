@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Sources from_file(std::string text) {
+Sources load_from_file(std::string text) {
   return {.file_path = "holdfast.yaml",
           .file_text = std::move(text),
           .environment = {},
@@ -30,7 +30,7 @@ const Setting& setting(const Loaded& loaded, std::string_view path) {
 }
 
 TEST(Load, AnEmptyFileGivesTheDefaults) {
-  const auto loaded = load(from_file("# nothing\n"));
+  const auto loaded = load(load_from_file("# nothing\n"));
 
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const ControllerConfig& config = loaded->config;
@@ -51,7 +51,7 @@ TEST(Load, AnEmptyFileGivesTheDefaults) {
 }
 
 TEST(Load, EveryKindOfValueIsReadFromTheFile) {
-  const auto loaded = load(from_file(R"(version: 1
+  const auto loaded = load(load_from_file(R"(version: 1
 log: {level: debug, format: json}
 controller:
   name: ctl-1
@@ -85,7 +85,7 @@ grpc_service_config:
 }
 
 TEST(Load, AFlagWinsOverTheEnvironmentAndThatOverTheFile) {
-  Sources sources = from_file(
+  Sources sources = load_from_file(
       "log: {level: warn}\nstore: {type: sqlite}\npresence:\n  "
       "proxy_ttl: 20s\n");
   sources.environment = {{"HOLDFAST_LOG_LEVEL", "error"},
@@ -106,7 +106,7 @@ TEST(Load, AFlagWinsOverTheEnvironmentAndThatOverTheFile) {
 }
 
 TEST(Load, EverythingThatIsWrongIsSaidAtOnceWithItsPlace) {
-  Sources sources = from_file(
+  Sources sources = load_from_file(
       "controller:\n  zonee: a\n  listen: localhost\nhealth:\n  recovery_window: 0s\n"
       "limits:\n  connections: many\n");
   sources.environment = {{"HOLDFAST_LOG_LEVEL", "wran"}};
@@ -137,20 +137,20 @@ TEST(Load, EverythingThatIsWrongIsSaidAtOnceWithItsPlace) {
 }
 
 TEST(Load, RefusesWhatIsNotOneMapping) {
-  EXPECT_THAT(all_problems(from_file("- a\n")),
+  EXPECT_THAT(all_problems(load_from_file("- a\n")),
               HasSubstr("1:1: error HF6010: a configuration must be a mapping, not a list"));
-  EXPECT_THAT(all_problems(from_file("log: loud\n")),
+  EXPECT_THAT(all_problems(load_from_file("log: loud\n")),
               HasSubstr("1:6: error HF6010: log must be a mapping"));
-  EXPECT_THAT(all_problems(from_file("version: 1\n---\nversion: 1\n")),
+  EXPECT_THAT(all_problems(load_from_file("version: 1\n---\nversion: 1\n")),
               HasSubstr("3:1: error HF6010: a second document"));
-  EXPECT_THAT(all_problems(from_file("log: [\n")), HasSubstr("error HF6002"));
-  EXPECT_THAT(all_problems(from_file("version: 2\n")), HasSubstr("2 is out of range; use 1"));
-  EXPECT_THAT(all_problems(from_file("proxy: {generation: -1}\n")),
+  EXPECT_THAT(all_problems(load_from_file("log: [\n")), HasSubstr("error HF6002"));
+  EXPECT_THAT(all_problems(load_from_file("version: 2\n")), HasSubstr("2 is out of range; use 1"));
+  EXPECT_THAT(all_problems(load_from_file("proxy: {generation: -1}\n")),
               HasSubstr("proxy.generation: -1 is out of range; use 0 to 9223372036854775807"));
 }
 
 TEST(Load, AMachineWithoutANameNeedsOne) {
-  Sources sources = from_file("");
+  Sources sources = load_from_file("");
   sources.machine["controller.name"] = "";
   EXPECT_THAT(all_problems(sources), HasSubstr("error HF6010: controller.name is not given"));
 
@@ -162,48 +162,48 @@ TEST(Load, AMachineWithoutANameNeedsOne) {
 }
 
 TEST(Load, AKeyGivenTwiceIsAnError) {
-  EXPECT_THAT(all_problems(from_file("log: {level: info}\nlog: {level: warn}\n")),
+  EXPECT_THAT(all_problems(load_from_file("log: {level: info}\nlog: {level: warn}\n")),
               HasSubstr("holdfast.yaml:2:1: error HF6006: the key \"log\" is given twice"));
 }
 
 TEST(Load, AFileThatIsTooLargeIsNotRead) {
-  EXPECT_THAT(all_problems(from_file(std::string(kMaxFileBytes + 1, '#'))),
+  EXPECT_THAT(all_problems(load_from_file(std::string(kMaxFileBytes + 1, '#'))),
               HasSubstr("error HF6003"));
 }
 
 TEST(Load, AWrongShapeIsSaidWithItsPlace) {
-  EXPECT_THAT(all_problems(from_file("log:\n  level: [info]\n")),
+  EXPECT_THAT(all_problems(load_from_file("log:\n  level: [info]\n")),
               HasSubstr("2:10: error HF6010: log.level: must be a word, not a list"));
-  EXPECT_THAT(all_problems(from_file("controller:\n  listen: {a: b}\n")),
+  EXPECT_THAT(all_problems(load_from_file("controller:\n  listen: {a: b}\n")),
               HasSubstr("2:11: error HF6010: controller.listen: must be a list of texts"));
-  EXPECT_THAT(all_problems(from_file("controller:\n  listen: []\n")), HasSubstr("empty list"));
-  EXPECT_THAT(all_problems(from_file("controller:\n  name: ''\n")), HasSubstr("is empty"));
-  EXPECT_THAT(all_problems(from_file("controller:\n  hosts: [a, b, a]\n")),
+  EXPECT_THAT(all_problems(load_from_file("controller:\n  listen: []\n")), HasSubstr("empty list"));
+  EXPECT_THAT(all_problems(load_from_file("controller:\n  name: ''\n")), HasSubstr("is empty"));
+  EXPECT_THAT(all_problems(load_from_file("controller:\n  hosts: [a, b, a]\n")),
               HasSubstr("2:17: error HF6010: controller.hosts: \"a\" is given twice"));
 }
 
 TEST(Load, BadDurationsAndSizesAreRefused) {
   for (const char* bad : {"5", "-1s", "1.5s", "s", "300000h", "''", "99999999999999999999s"}) {
-    EXPECT_THAT(all_problems(from_file(std::string("presence: {proxy_ttl: ") + bad + "}")),
+    EXPECT_THAT(all_problems(load_from_file(std::string("presence: {proxy_ttl: ") + bad + "}")),
                 HasSubstr("error HF6010: presence.proxy_ttl"))
         << bad;
   }
   for (const char* bad : {"-1", "1MB", "MiB", "1.5MiB", "99999999999GiB", "010KiB", "1KiB", "''"}) {
-    EXPECT_THAT(all_problems(from_file(std::string("limits: {message_bytes: ") + bad + "}")),
+    EXPECT_THAT(all_problems(load_from_file(std::string("limits: {message_bytes: ") + bad + "}")),
                 HasSubstr("error HF6010: limits.message_bytes"))
         << bad;
   }
 }
 
 TEST(Load, AKeyInTheWrongSectionIsFound) {
-  EXPECT_THAT(all_problems(from_file("recovery_window: 3s\n")),
+  EXPECT_THAT(all_problems(load_from_file("recovery_window: 3s\n")),
               HasSubstr("did you mean \"health.recovery_window\"?"));
-  EXPECT_THAT(all_problems(from_file("controller.name: a\n")),
+  EXPECT_THAT(all_problems(load_from_file("controller.name: a\n")),
               HasSubstr("unknown key \"controller.name\"; write \"name\" below \"controller\""));
 }
 
 TEST(Load, MalformedJsonInTheEnvironmentIsAnErrorWithItsPosition) {
-  Sources sources = from_file("");
+  Sources sources = load_from_file("");
   sources.environment = {{"HOLDFAST_GRPC_SERVICE_CONFIG", "{\"loadBalancingConfig\": nope}"}};
 
   EXPECT_THAT(
@@ -212,21 +212,21 @@ TEST(Load, MalformedJsonInTheEnvironmentIsAnErrorWithItsPosition) {
 }
 
 TEST(Load, AWrongModeInTheFileIsABadValueAtItsPlace) {
-  EXPECT_THAT(all_problems(from_file("grpc_service_config:\n  loadBalancingConfig:\n"
-                                     "  - pick_healthy: {mode: fastest}\n")),
+  EXPECT_THAT(all_problems(load_from_file("grpc_service_config:\n  loadBalancingConfig:\n"
+                                          "  - pick_healthy: {mode: fastest}\n")),
               HasSubstr("holdfast.yaml:3:26: error HF6010: grpc_service_config: "
                         "loadBalancingConfig[0].pick_healthy.mode: \"fastest\" is not a mode"));
 }
 
 TEST(Load, AServiceConfigMayBeJsonInTheFile) {
-  const auto loaded = load(from_file("grpc_service_config: '{\"healthCheckConfig\":{}}'\n"));
+  const auto loaded = load(load_from_file("grpc_service_config: '{\"healthCheckConfig\":{}}'\n"));
 
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->config.grpc_service_config.load_balancing_config_size(), 0);
 }
 
 TEST(Load, AVariableThatIsNearlyAKeysIsAWarning) {
-  Sources sources = from_file("");
+  Sources sources = load_from_file("");
   sources.environment = {{"HOLDFAST_CONTROLER_LISTEN", "x"}, {"HOLDFAST_SERVER", "y"}};
 
   const auto loaded = load(sources);
@@ -237,14 +237,14 @@ TEST(Load, AVariableThatIsNearlyAKeysIsAWarning) {
 }
 
 TEST(Load, TheVersionIsOfTheFileAlone) {
-  Sources sources = from_file("");
+  Sources sources = load_from_file("");
   sources.environment = {{"HOLDFAST_VERSION", "0.3.1"}};
 
   EXPECT_EQ(all_problems(sources), "");
 }
 
 TEST(Effective, ListsEveryKeyWithItsSource) {
-  Sources sources = from_file("controller:\n  zone: a\n");
+  Sources sources = load_from_file("controller:\n  zone: a\n");
   const auto loaded = load(sources);
   ASSERT_TRUE(loaded.ok());
 
@@ -268,8 +268,8 @@ TEST(Effective, HidesSecrets) {
 }
 
 TEST(Reload, TellsKeysThatNeedARestartFromOthers) {
-  const auto before = load(from_file("log: {level: info}\n"));
-  const auto after = load(from_file("log: {level: warn}\nlimits: {connections: 5}\n"));
+  const auto before = load(load_from_file("log: {level: info}\n"));
+  const auto after = load(load_from_file("log: {level: warn}\nlimits: {connections: 5}\n"));
   ASSERT_TRUE(before.ok() && after.ok());
 
   const Changes changed = changes(*before, *after);

@@ -26,7 +26,7 @@ Sources from_file(Role role, std::string text) {
           .role = role};
 }
 
-std::string all_problems(const Sources& sources) {
+std::string node_config_all_problems(const Sources& sources) {
   return problems_text(check(sources).problems, sources.file_text);
 }
 
@@ -57,7 +57,7 @@ agent:
 }
 
 TEST(AgentConfig, MistakesAreShownWithTheirPlace) {
-  const std::string problems = all_problems(from_file(Role::Agent, R"(agent:
+  const std::string problems = node_config_all_problems(from_file(Role::Agent, R"(agent:
   service: [web=127.0.0.1:8080]
   services: [web, "db=unix:run"]
   labels: [holdfast.zone=a]
@@ -73,7 +73,7 @@ TEST(AgentConfig, MistakesAreShownWithTheirPlace) {
 }
 
 TEST(AgentConfig, OneServiceHasOneTarget) {
-  EXPECT_THAT(all_problems(from_file(Role::Agent, "agent: {services: [a=h:1, a=h:2]}")),
+  EXPECT_THAT(node_config_all_problems(from_file(Role::Agent, "agent: {services: [a=h:1, a=h:2]}")),
               HasSubstr("agent.services has a twice"));
 }
 
@@ -125,8 +125,9 @@ TEST(ProxyConfig, TheDefaultsOfARoleLeaveThoseOfTheOthersAlone) {
 
 TEST(AgentConfig, ATunnelHasRoomForSoManyConnectionsAndNoMore) {
   EXPECT_TRUE(load(from_file(Role::Agent, "agent: {limits: {connections: 65536}}")).ok());
-  EXPECT_THAT(all_problems(from_file(Role::Agent, "agent: {limits: {connections: 65537}}")),
-              HasSubstr("agent.limits.connections"));
+  EXPECT_THAT(
+      node_config_all_problems(from_file(Role::Agent, "agent: {limits: {connections: 65537}}")),
+      HasSubstr("agent.limits.connections"));
 }
 
 TEST(AgentConfig, CountingInTheKernelIsOffUnlessItIsAskedFor) {
@@ -143,23 +144,23 @@ TEST(AgentConfig, CountingInTheKernelIsOffUnlessItIsAskedFor) {
 }
 
 TEST(AgentConfig, CountingNeedsToKnowWhose) {
-  EXPECT_THAT(all_problems(from_file(Role::Agent, "agent: {tracking: {enabled: yes}}")),
+  EXPECT_THAT(node_config_all_problems(from_file(Role::Agent, "agent: {tracking: {enabled: yes}}")),
               HasSubstr("agent.tracking.enabled needs agent.tracking.cgroup"));
   EXPECT_TRUE(
       load(from_file(Role::Agent, "agent: {tracking: {enabled: yes, cgroup: /sys/fs/cgroup/apps}}"))
           .ok());
-  EXPECT_THAT(all_problems(from_file(Role::Agent, "agent: {tracking: {cgroup: apps}}")),
+  EXPECT_THAT(node_config_all_problems(from_file(Role::Agent, "agent: {tracking: {cgroup: apps}}")),
               HasSubstr("agent.tracking.cgroup: \"apps\" is not an absolute path"));
 }
 
 TEST(AgentConfig, ABackendIsTriedAgainWithinTheLongestTime) {
-  EXPECT_THAT(all_problems(from_file(Role::Agent,
-                                     "agent: {tracking: {probe_after: 1m, probe_at_most: 1s}}")),
+  EXPECT_THAT(node_config_all_problems(from_file(
+                  Role::Agent, "agent: {tracking: {probe_after: 1m, probe_at_most: 1s}}")),
               HasSubstr("agent.tracking.probe_after 1m is more than"));
 }
 
 TEST(ProxyConfig, TwoListenersDoNotShareAPort) {
-  const std::string problems = all_problems(
+  const std::string problems = node_config_all_problems(
       from_file(Role::Proxy, "proxy: {peer_listen: 0.0.0.0:7451, ingress: ['tcp:[::]:7453=db']}"));
 
   EXPECT_THAT(problems, HasSubstr("proxy.peer_listen 0.0.0.0:7451 is also taken by "
@@ -185,7 +186,7 @@ TEST(ProxyConfig, AnIngressIsAListenerWithAService) {
                            "udp:0.0.0.0:1=db", "tcp:0.0.0.0:5432=a,b", "sni:0.0.0.0:1=a,,b"}) {
     EXPECT_NE(wrong_ingress(spec), std::nullopt) << spec;
   }
-  EXPECT_THAT(all_problems(from_file(Role::Proxy, "proxy: {ingress: [db]}")),
+  EXPECT_THAT(node_config_all_problems(from_file(Role::Proxy, "proxy: {ingress: [db]}")),
               HasSubstr("proxy.ingress begins with the service db"));
 }
 
@@ -201,18 +202,20 @@ TEST(ProbeConfig, HasTheDefaultsOfAPod) {
 }
 
 TEST(ProbeConfig, AddressesAreAddressesAndListenersDiffer) {
-  EXPECT_THAT(all_problems(from_file(Role::Probe, "probe: {address: localhost}")),
+  EXPECT_THAT(node_config_all_problems(from_file(Role::Probe, "probe: {address: localhost}")),
               HasSubstr("probe.address"));
-  EXPECT_THAT(all_problems(from_file(Role::Probe, "probe: {listen: 9000}")),
+  EXPECT_THAT(node_config_all_problems(from_file(Role::Probe, "probe: {listen: 9000}")),
               HasSubstr("probe.listen"));
-  EXPECT_THAT(all_problems(from_file(Role::Probe, "probe: {health_listen: 127.0.0.1:9000}")),
-              HasSubstr("probe.health_listen"));
+  EXPECT_THAT(
+      node_config_all_problems(from_file(Role::Probe, "probe: {health_listen: 127.0.0.1:9000}")),
+      HasSubstr("probe.health_listen"));
 }
 
 TEST(Roles, AnotherRolesSectionsMustBeGoodButNotWhole) {
   // The listener without controller.hosts is a controller's trouble, not an agent's.
-  EXPECT_EQ(all_problems(from_file(Role::Agent, "controller: {listen: [0.0.0.0:7443]}")), "");
-  EXPECT_THAT(all_problems(from_file(Role::Agent, "controller: {listen: [nowhere]}")),
+  EXPECT_EQ(
+      node_config_all_problems(from_file(Role::Agent, "controller: {listen: [0.0.0.0:7443]}")), "");
+  EXPECT_THAT(node_config_all_problems(from_file(Role::Agent, "controller: {listen: [nowhere]}")),
               HasSubstr("controller.listen"));
 }
 

@@ -49,7 +49,7 @@ bool are_services(string_view names, bool many) {
 
 std::optional<std::string> wrong_server(string_view server) {
   if (!resource::wrong_address(server)) return std::nullopt;
-  return fmt::format("{}: {}; use HOST:PORT, as HOST:7443", quoted(server),
+  return fmt::format("{}: {}; use HOST:PORT, as HOST:7443", in_quotes(server),
                      server.contains(':') ? "not a controller's address" : "has no port");
 }
 
@@ -62,23 +62,24 @@ std::optional<std::string> wrong_exposure(string_view exposure) {
   return fmt::format(
       "{} is not SERVICE[/PORT]=TARGET; use one such as web=127.0.0.1:8080, "
       "api/metrics=http://127.0.0.1:9090 or db=unix:/run/pg.sock",
-      quoted(exposure));
+      in_quotes(exposure));
 }
 
 std::optional<std::string> wrong_check_name(string_view name) {
   if (is_service(name)) return std::nullopt;
   return fmt::format("{} is not SERVICE[/PORT]; use what stands before \"=\" in agent.services",
-                     quoted(name));
+                     in_quotes(name));
 }
 
 std::optional<std::string> wrong_label(string_view label) {
   const size_t equals = label.find('=');
   if (equals == string_view::npos) {
-    return fmt::format("{} is not KEY=VALUE; use one such as app=shop", quoted(label));
+    return fmt::format("{} is not KEY=VALUE; use one such as app=shop", in_quotes(label));
   }
   const string_view key = label.substr(0, equals);
   if (key.starts_with("holdfast.")) {
-    return fmt::format("{} is the cluster's to say; use a key without \"holdfast.\"", quoted(key));
+    return fmt::format("{} is the cluster's to say; use a key without \"holdfast.\"",
+                       in_quotes(key));
   }
   if (auto wrong = resource::wrong_label_key(key)) return wrong;
   return resource::wrong_label_value(label.substr(equals + 1));
@@ -94,12 +95,12 @@ std::optional<std::string> wrong_ingress(string_view spec) {
   if (!is_scheme(spec) && is_service(spec)) return std::nullopt;
   return fmt::format(
       "{} is not a listener; use one such as tcp:0.0.0.0:5432=db or sni:0.0.0.0:8443=web,api",
-      quoted(spec));
+      in_quotes(spec));
 }
 
 std::optional<std::string> wrong_folder(string_view path) {
   if (path.starts_with('/')) return std::nullopt;
-  return fmt::format("{} is not an absolute path; begin with \"/\"", quoted(path));
+  return fmt::format("{} is not an absolute path; begin with \"/\"", in_quotes(path));
 }
 
 string_view ingress_address(string_view spec) {

@@ -28,6 +28,9 @@ std::string origin_text(const Origin& origin);
 
 enum class Severity : uint8_t { Error, Warning };
 
+// HF6010: a value that its key does not take.
+inline constexpr int kBadValue = 6010;
+
 struct Problem {
   Severity severity = Severity::Error;
   int code = 0;  // 6004 for HF6004

@@ -8,6 +8,7 @@
 
 #include "config/addresses.h"
 #include "config/node_rules.h"
+#include "config/problem.h"
 #include "resource/scalar_text.h"
 
 namespace holdfast::config {
@@ -18,7 +19,6 @@ using namespace std::chrono_literals;
 
 // A controller that hangs is to be known as such within this time.
 constexpr Duration kDetectionGoal = 6s;
-constexpr int kBadValue = 6010;
 
 class Relations {
  public:

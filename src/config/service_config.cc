@@ -21,7 +21,7 @@ using resource::Node;
 using resource::ParseError;
 using std::string_view;
 
-constexpr size_t kMaxJsonBytes = size_t{64} << 10;
+constexpr size_t kMaxServiceJsonBytes = size_t{64} << 10;
 constexpr size_t kMaxPolicies = 16;
 constexpr size_t kMaxServiceNameBytes = 256;
 
@@ -39,10 +39,10 @@ constexpr Spelling kMode = {"mode", "mode"};
 constexpr std::array<string_view, 3> kPickHealthy = {"pick_healthy", "pickHealthy",
                                                      "teleport_pick_healthy"};
 
-class Reader {
+class ServiceConfigReader {
  public:
   // JSON tells text from numbers by its quotes; in YAML a plain word is text.
-  explicit Reader(bool text_is_quoted) : text_is_quoted_(text_is_quoted) {}
+  explicit ServiceConfigReader(bool text_is_quoted) : text_is_quoted_(text_is_quoted) {}
 
   ServiceConfigReading read(const Node& root) {
     const Node* config = unwrapped(root);
@@ -129,7 +129,7 @@ class Reader {
       return add(out_.warnings, {ErrorCode::UnknownField, policy.key_at, path,
                                  fmt::format("the policy {} is not one this version knows and is "
                                              "left out",
-                                             quoted(policy.key))});
+                                             in_quotes(policy.key))});
     }
     read_pick_healthy(policy.value, path + ".pick_healthy");
   }
@@ -140,10 +140,10 @@ class Reader {
       mode = member->value.text;
       const bool is_word = is_text(member->value);
       if (is_word && (mode == "pick_first" || mode == "reconnect")) continue;
-      return fail(member->value, path + ".mode",
-                  is_word
-                      ? fmt::format("{} is not a mode; use pick_first or reconnect", quoted(mode))
-                      : must_be_text(member->value));
+      return fail(
+          member->value, path + ".mode",
+          is_word ? fmt::format("{} is not a mode; use pick_first or reconnect", in_quotes(mode))
+                  : must_be_text(member->value));
     }
     out_.config.add_load_balancing_config()->mutable_pick_healthy()->set_mode(mode);
   }
@@ -198,13 +198,13 @@ class Reader {
 
 ServiceConfigReading parse_service_config(string_view json) {
   const auto node = resource::read_json(
-      json, {.max_input_bytes = kMaxJsonBytes, .max_document_bytes = kMaxJsonBytes});
+      json, {.max_input_bytes = kMaxServiceJsonBytes, .max_document_bytes = kMaxServiceJsonBytes});
   if (!node) return {.config = {}, .errors = {node.error()}, .warnings = {}};
-  return Reader(true).read(*node);
+  return ServiceConfigReader(true).read(*node);
 }
 
 ServiceConfigReading read_service_config(const Node& node) {
-  return Reader(false).read(node);
+  return ServiceConfigReader(false).read(node);
 }
 
 v1::ServiceConfig default_service_config() {

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "config/keys.h"
+#include "config/problem.h"
 #include "resource/decode.h"
 #include "resource/scalar_text.h"
 
@@ -20,9 +21,8 @@ using resource::Position;
 using std::string_view;
 
 constexpr size_t kMaxListItems = 64;
-constexpr size_t kMaxTextBytes = 4096;
+constexpr size_t kMaxValueBytes = 4096;
 constexpr uint64_t kKibi = 1024;
-constexpr int kBadValue = 6010;
 
 struct Unit {
   string_view name;
@@ -48,7 +48,7 @@ resource::FromText<uint64_t> parse_bytes(string_view text) {
   uint64_t total = 0;
   if (!count || unit == 0 || __builtin_mul_overflow(*count, unit, &total)) {
     return std::unexpected(fmt::format(
-        "{} is not a size; write bytes, or one such as 64KiB, 4MiB or 1GiB", quoted(text)));
+        "{} is not a size; write bytes, or one such as 64KiB, 4MiB or 1GiB", in_quotes(text)));
   }
   return total;
 }
@@ -62,13 +62,13 @@ Problem out_of_range(const Key& key, uint64_t value, string_view text) {
 Problem wrong_text(const Key& key, string_view text) {
   if (text.empty() && key.may_be_empty && key.type == Type::Text) return std::nullopt;
   if (text.empty()) return "is empty; give a value";
-  if (text.size() > kMaxTextBytes) {
-    return fmt::format("is {} bytes long; use at most {}", text.size(), kMaxTextBytes);
+  if (text.size() > kMaxValueBytes) {
+    return fmt::format("is {} bytes long; use at most {}", text.size(), kMaxValueBytes);
   }
   const bool control =
       std::ranges::any_of(text, [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; });
   if (control || first_invalid_utf8(text)) {
-    return fmt::format("{} holds what cannot be printed", quoted(text));
+    return fmt::format("{} holds what cannot be printed", in_quotes(text));
   }
   return key.rule != nullptr ? key.rule(text) : std::nullopt;
 }
@@ -84,7 +84,7 @@ ValueReading read_list(const Key& key, const std::vector<Node>& items, Position 
     const bool scalar = item.shape == Node::Shape::Scalar;
     Problem problem = scalar ? wrong_text(key, item.text) : resource::wrong_shape("text", item);
     if (!problem && std::ranges::find(texts, item.text) != texts.end()) {
-      problem = fmt::format("{} is given twice; keep one", quoted(item.text));
+      problem = fmt::format("{} is given twice; keep one", in_quotes(item.text));
     }
     if (problem) out.problems.push_back({.at = item.at, .message = *std::move(problem)});
     texts.push_back(item.text);
@@ -130,7 +130,7 @@ ValueReading read_choice(const Key& key, string_view text, Position at) {
   const auto near = did_you_mean(text, key.words);
   const std::string hint =
       near ? fmt::format("did you mean \"{}\"?", *near) : "use " + range_text(key);
-  return wrong(at, fmt::format("{} is not one of its words; {}", quoted(text), hint));
+  return wrong(at, fmt::format("{} is not one of its words; {}", in_quotes(text), hint));
 }
 
 // What was read of a mapping or of JSON, and what is wrong with it.

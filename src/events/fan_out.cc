@@ -17,7 +17,7 @@ Allowed listed_in(const std::vector<WatchKind>& kinds) {
   return [&kinds](const WatchKind& kind) -> Status {
     if (contains(kinds, kind)) return absl::OkStatus();
     return absl::UnimplementedError(
-        fmt::format("kind {} cannot be watched here", quoted(kind.kind)));
+        fmt::format("kind {} cannot be watched here", in_quotes(kind.kind)));
   };
 }
 

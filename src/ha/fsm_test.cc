@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace holdfast::ha {
 namespace {
 
@@ -137,7 +139,7 @@ TEST(Fsm, ThePrintedTableHasThePossibleCells) {
 }
 
 TEST(Fsm, TheDocumentHasThePrintedTable) {
-  std::ifstream file(HF_SOURCE_DIR "/docs/pair.md");
+  std::ifstream file(test::in_tree("docs/pair.md"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_THAT(text, testing::HasSubstr("\n" + fsm_table()));
 }

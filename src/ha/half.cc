@@ -17,7 +17,6 @@ constexpr int kLateBeats = 2;
 // Own beats whose echo may still come: more than fit into any lease.
 constexpr size_t kMaxSent = 256;
 // Ids of questions that are only to see whether the witness is there.
-constexpr uint64_t kProbe = uint64_t{1} << 63;
 constexpr int kLongestBackoff = 4;
 
 bool is_news(const PeerFacts& before, const PeerFacts& after) {
@@ -245,7 +244,7 @@ HalfActions Half::on_witness(uint64_t id, const WitnessAnswer& answer, Time now)
   witness_silent_since_.reset();
   failures_ = 0;
   const PeerFacts before = protocol_.facts();
-  if ((id & kProbe) != 0) {
+  if ((id & kProbeBit) != 0) {
     if (answer.current == protocol_.record() || !may_ask(now)) return {};
     return carry(protocol_.doubt(), before, now);
   }
@@ -256,7 +255,7 @@ HalfActions Half::on_witness(uint64_t id, const WitnessAnswer& answer, Time now)
 HalfActions Half::on_witness_silent(uint64_t id, Time now) {
   wake(now);
   if (!witness_silent_since_) witness_silent_since_ = witness_heard_.value_or(started_);
-  if ((id & kProbe) != 0 || id != open_id_) return {};
+  if ((id & kProbeBit) != 0 || id != open_id_) return {};
   open_id_ = 0;
   failures_ = std::min(failures_ + 1, kLongestBackoff);
   next_ask_ = std::max(next_ask_, now + failures_ * options_.timing.beat);

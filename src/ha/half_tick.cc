@@ -9,7 +9,6 @@ namespace {
 
 // How often the witness is asked whether it is there, in beats.
 constexpr int kProbeBeats = 20;
-constexpr uint64_t kProbe = uint64_t{1} << 63;
 
 void add(HalfActions&& more, HalfActions& out) {
   out.insert(out.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -80,7 +79,7 @@ void Half::tick_witness(Time now, HalfActions& out) {
   add(paced(protocol_.on_retry(), before, now), out);
   if (!witness || now < next_probe_) return;
   next_probe_ = now + kProbeBeats * timing.beat;
-  out.emplace_back(AskWitness{.id = kProbe | ++probes_, .change = std::nullopt});
+  out.emplace_back(AskWitness{.id = kProbeBit | ++probes_, .change = std::nullopt});
 }
 
 // A switch that does not come about must not stop writes for ever.

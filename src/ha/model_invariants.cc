@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "ha/model_node.h"
 #include "ha/model_space.h"
 
 namespace holdfast::ha::model {
 namespace {
-
-constexpr std::array kMembers = {Member::Primary, Member::Backup};
 
 bool has_disk(const Record& record, const Node& half) {
   return record.in_sync.has(half.me) &&

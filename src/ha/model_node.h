@@ -1,12 +1,15 @@
 // How one half of the model reacts: the real Protocol, and around it what a service and a store do.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "ha/model.h"
 
 namespace holdfast::ha::model {
+
+inline constexpr std::array kMembers = {Member::Primary, Member::Backup};
 
 enum class Input : uint8_t {
   Start,

@@ -2,14 +2,11 @@
 // comes back with an older record.
 #include <algorithm>
 
+#include "ha/model_node.h"
 #include "ha/model_space.h"
 
 namespace holdfast::ha::model {
-namespace {
-
-constexpr std::array kMembers = {Member::Primary, Member::Backup};
-
-}  // namespace
+namespace {}  // namespace
 
 // The witness is away, and the half that is promoted has all that was acknowledged. The other has
 // heard of it before anything else happens: one that does not know it may be let on by the witness,

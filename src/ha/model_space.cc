@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ha/model_node.h"
 
 namespace holdfast::ha::model {
 namespace {
 
-constexpr std::array kMembers = {Member::Primary, Member::Backup};
 constexpr std::array kInputs = {
     Input::Start,           Input::StartWiped, Input::Crash,      Input::Vote,  Input::PeerLost,
     Input::Retry,           Input::Silent,     Input::Tenure,     Input::Write, Input::Beat,

@@ -25,8 +25,9 @@ TEST_P(PlantedBug, IsFound) {
   ADD_FAILURE() << to_string(GetParam()) << " was not found in " << kMostSeeds << " seeds";
 }
 
+// Many seeds each: for `make nightly`.
 INSTANTIATE_TEST_SUITE_P(
-    All, PlantedBug,
+    Nightly, PlantedBug,
     testing::Values(Bug::LeaseTooLong, Bug::EchoWhileClaiming, Bug::EchoToTheReplaced,
                     Bug::ClockStops, Bug::ReadsUnacknowledged, Bug::AckedAlone,
                     Bug::AckedBeforeDurable, Bug::CopyTakenLate, Bug::WitnessForgets,

@@ -10,12 +10,13 @@
 
 #include "base/reason.h"
 #include "ha/pair_service.h"
+#include "net/as_value.h"
 #include "net/within.h"
 
 namespace holdfast::ha {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 
 std::string role_word(State state) {
   std::string word(to_string(state));

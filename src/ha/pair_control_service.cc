@@ -20,12 +20,6 @@ google::protobuf::Duration proto_duration(Duration duration) {
   return out;
 }
 
-void set_time(WallTime time, google::protobuf::Timestamp& out) {
-  const int64_t milliseconds = time.time_since_epoch().count();
-  out.set_seconds(milliseconds / 1000);
-  out.set_nanos(static_cast<int32_t>(milliseconds % 1000) * 1'000'000);
-}
-
 }  // namespace
 
 v1::PairHalf PairService::describe_self() const {

@@ -14,12 +14,13 @@
 #include "ha/alone_loader.h"
 #include "ha/quarantine_service.h"
 #include "ha/wire.h"
+#include "net/as_value.h"
 #include "net/within.h"
 
 namespace holdfast::ha {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 // However near the next deadline is: a core that wants to be woken at once does not get all of us.
 constexpr Duration kShortestRest = std::chrono::milliseconds(1);
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "ha/pair_run.h"
+#include "support/seeds.h"
 
 namespace holdfast::ha::sim {
 namespace {
@@ -27,11 +28,6 @@ constexpr uint64_t kSeeds = 200;
 constexpr uint64_t kRounds = 30;
 #endif
 
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 bool check_seed(uint64_t seed, bool verbose, Totals& totals) {
   const Run result = run(seed, {.verbose = verbose}, totals);
   for (const std::string& failure : result.failures) {
@@ -42,23 +38,19 @@ bool check_seed(uint64_t seed, bool verbose, Totals& totals) {
 
 TEST(PairSimulation, EverySeedKeepsWhatWasAcknowledgedAndHeals) {
   Totals totals;
-  if (const uint64_t seed = number_from("HF_SIM_SEED", 0); seed != 0) {
-    check_seed(seed, true, totals);
-    return;
-  }
-  const uint64_t seeds = number_from("HF_SIM_SEEDS", kSeeds);
-  const uint64_t first = number_from("HF_SIM_FIRST", 1);
+  const test::Seeds seeds = test::seeds_from_environment(kSeeds);
   int failed = 0;
-  for (uint64_t seed = first; seed < first + seeds && failed < 10; ++seed) {
-    failed += check_seed(seed, false, totals) ? 0 : 1;
+  for (uint64_t seed = seeds.first; seed < seeds.end() && failed < 10; ++seed) {
+    failed += check_seed(seed, seeds.alone, totals) ? 0 : 1;
   }
+  if (seeds.alone) return;
   fmt::print(
       "{} seeds: {} faults, {} switches, {} writes acknowledged, {} reads, {} copies, {} writes in "
       "quarantine; longest until healed {}\n",
-      seeds, totals.faults, totals.switches, totals.acks, totals.reads, totals.copies,
+      seeds.count, totals.faults, totals.switches, totals.acks, totals.reads, totals.copies,
       totals.quarantined, to_short_string(totals.longest_heal));
-  EXPECT_GT(totals.acks, seeds * 50) << "clients must have written";
-  EXPECT_GT(totals.reads, seeds * 50) << "clients must have read";
+  EXPECT_GT(totals.acks, seeds.count * 50) << "clients must have written";
+  EXPECT_GT(totals.reads, seeds.count * 50) << "clients must have read";
 }
 
 TEST(PairSimulation, TheSameSeedIsTheSameRun) {

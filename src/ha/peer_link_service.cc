@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "net/as_value.h"
 #include "net/look_up.h"
 #include "net/task_group.h"
 #include "net/within.h"
@@ -16,7 +17,7 @@
 namespace holdfast::ha {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 constexpr Duration kLookForSilence = std::chrono::milliseconds(100);
 
 asio::awaitable<Status> connect(net::StreamEndpoint endpoint) {

@@ -37,6 +37,9 @@ struct PeerFacts {
 };
 
 // To the witness. Each has a higher id; only the answer to the latest counts.
+// Set in the id of a question that only probes whether the witness answers.
+inline constexpr uint64_t kProbeBit = uint64_t{1} << 63;
+
 struct AskWitness {
   uint64_t id = 0;
   std::optional<RecordChange> change{};  // absent: what is the record?

@@ -24,7 +24,7 @@ constexpr size_t kMaxHeaderBytes = size_t{16} << 10;
 
 Status none_of(const std::string& name) {
   return coded(absl::StatusCode::kNotFound, "HF4131",
-               fmt::format("there is no divergence {}", holdfast::quoted(name)));
+               fmt::format("there is no divergence {}", in_quotes(name)));
 }
 
 // Nothing that leads out of the folder.

@@ -92,7 +92,7 @@ Result<Record> load_record(const std::string& path) {
   Result<Record> record = parse_record(*line);
   if (record.ok()) return record;
   return coded(absl::StatusCode::kDataLoss, "HF4204",
-               fmt::format("{}: {}", quoted(path, 256), split_reason(record.status()).message));
+               fmt::format("{}: {}", in_quotes(path, 256), split_reason(record.status()).message));
 }
 
 Result<Record> settle_record(const std::string& path) {

@@ -8,12 +8,6 @@
 namespace holdfast::ha {
 namespace {
 
-void set_time(WallTime time, google::protobuf::Timestamp& out) {
-  const int64_t milliseconds = time.time_since_epoch().count();
-  out.set_seconds(milliseconds / 1000);
-  out.set_nanos(static_cast<int32_t>(milliseconds % 1000) * 1'000'000);
-}
-
 WallTime time_of(const google::protobuf::Timestamp& time) {
   return WallTime(std::chrono::milliseconds(time.seconds() * 1000 + time.nanos() / 1'000'000));
 }
@@ -66,6 +60,12 @@ bool are_short(const v1::Beat& beat) {
 }
 
 }  // namespace
+
+void set_time(WallTime time, google::protobuf::Timestamp& out) {
+  const int64_t milliseconds = time.time_since_epoch().count();
+  out.set_seconds(milliseconds / 1000);
+  out.set_nanos(static_cast<int32_t>(milliseconds % 1000) * 1'000'000);
+}
 
 v1::PairHead to_proto(const Head& head) {
   v1::PairHead out;

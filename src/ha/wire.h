@@ -16,6 +16,7 @@ namespace holdfast::ha {
 
 inline constexpr size_t kMaxWords = 256;  // bytes of a name, an address, a version, an id
 
+void set_time(WallTime time, google::protobuf::Timestamp& out);
 v1::PairHead to_proto(const Head& head);
 Head from_proto(const v1::PairHead& head);
 v1::WitnessRecord to_proto(const Record& record);

@@ -8,7 +8,7 @@
 
 namespace holdfast::ha {
 
-using Calls = v1::Witness::StubInterface::async_interface;
+using WitnessCalls = v1::Witness::StubInterface::async_interface;
 
 WitnessLinkService::WitnessLinkService(const Clock& clock, WitnessLinkOptions options)
     : clock_(clock), options_(std::move(options)), heard_(clock.now()) {}
@@ -31,7 +31,7 @@ asio::awaitable<Result<WitnessAnswer>> WitnessLinkService::ask(std::optional<Rec
 
 asio::awaitable<Result<WitnessAnswer>> WitnessLinkService::read() {
   CO_TRY(const v1::WitnessRecord found,
-         co_await rpc::call(*stub_->async(), &Calls::ReadRecord, v1::ReadRecordRequest(),
+         co_await rpc::call(*stub_->async(), &WitnessCalls::ReadRecord, v1::ReadRecordRequest(),
                             {.timeout = options_.timeout}));
   CO_TRY(Record current, from_proto(found));
   co_return WitnessAnswer{.accepted = false, .current = std::move(current)};
@@ -39,7 +39,7 @@ asio::awaitable<Result<WitnessAnswer>> WitnessLinkService::read() {
 
 asio::awaitable<Result<WitnessAnswer>> WitnessLinkService::change(RecordChange wanted) {
   CO_TRY(const v1::ChangeRecordResponse answer,
-         co_await rpc::call(*stub_->async(), &Calls::ChangeRecord, to_proto(wanted),
+         co_await rpc::call(*stub_->async(), &WitnessCalls::ChangeRecord, to_proto(wanted),
                             {.timeout = options_.timeout}));
   CO_TRY(Record current, from_proto(answer.current()));
   log::info(

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr Duration kWindow = 10s;
 const std::string kName = "store";
 
-Time at(Duration elapsed) {
+Time health_at(Duration elapsed) {
   return Time(elapsed);
 }
 Status hung() {
@@ -33,12 +33,12 @@ State state_of(const Health& health, const std::string& name = kName) {
 // A component brought into a state at time 0.
 Health in(State state) {
   Health health({.recovery_window = kWindow});
-  health.expect(kName, at(-100s));
-  if (state == State::Ok) health.report_ok(kName, at(0s));
-  if (state == State::Degraded) health.report_error(kName, hung(), at(0s));
+  health.expect(kName, health_at(-100s));
+  if (state == State::Ok) health.report_ok(kName, health_at(0s));
+  if (state == State::Degraded) health.report_error(kName, hung(), health_at(0s));
   if (state == State::Recovering) {
-    health.report_error(kName, hung(), at(-1s));
-    health.report_ok(kName, at(0s));
+    health.report_error(kName, hung(), health_at(-1s));
+    health.report_ok(kName, health_at(0s));
   }
   return health;
 }
@@ -75,26 +75,26 @@ TEST(Health, EveryCellOfTheTransitionTable) {
     ASSERT_EQ(state_of(health), cell.from);
     const uint64_t version = health.version();
 
-    if (cell.ok) health.report_ok(kName, at(cell.after));
-    if (!cell.ok) health.report_error(kName, hung(), at(cell.after));
+    if (cell.ok) health.report_ok(kName, health_at(cell.after));
+    if (!cell.ok) health.report_error(kName, hung(), health_at(cell.after));
 
     EXPECT_EQ(state_of(health), cell.to) << to_string(cell.from) << " ok=" << cell.ok;
     EXPECT_EQ(health.version() != version, cell.from != cell.to) << to_string(cell.from);
     const Time since = health.components().front().since;
-    if (cell.from != cell.to) EXPECT_EQ(since, at(cell.after)) << to_string(cell.from);
-    if (cell.from == cell.to) EXPECT_LE(since, at(0s)) << to_string(cell.from);
+    if (cell.from != cell.to) EXPECT_EQ(since, health_at(cell.after)) << to_string(cell.from);
+    if (cell.from == cell.to) EXPECT_LE(since, health_at(0s)) << to_string(cell.from);
   }
 }
 
 TEST(Health, AnErrorWhileRecoveringStartsTheRecoveryAgain) {
   Health health = in(State::Recovering);
-  health.report_error(kName, hung(), at(9s));
-  health.report_ok(kName, at(9s));
+  health.report_error(kName, hung(), health_at(9s));
+  health.report_ok(kName, health_at(9s));
 
-  health.report_ok(kName, at(19s));
+  health.report_ok(kName, health_at(19s));
   EXPECT_EQ(state_of(health), State::Recovering);
 
-  health.report_ok(kName, at(19s + 1ns));
+  health.report_ok(kName, health_at(19s + 1ns));
   EXPECT_EQ(state_of(health), State::Ok);
 }
 
@@ -109,26 +109,26 @@ TEST(Health, SaysWhyFromTheErrorUntilItIsOkAgain) {
   EXPECT_EQ(health.components().front().code, "HF1101");
   EXPECT_EQ(health.components().front().reason, "the store does not answer");
 
-  health.report_error(kName, absl::InternalError("another"), at(1s));
+  health.report_error(kName, absl::InternalError("another"), health_at(1s));
   EXPECT_EQ(health.components().front().code, "") << "the latest error counts";
   EXPECT_EQ(health.components().front().reason, "another");
 
-  health.report_ok(kName, at(2s));
+  health.report_ok(kName, health_at(2s));
   EXPECT_EQ(health.components().front().reason, "another");
 
-  health.report_ok(kName, at(13s));
+  health.report_ok(kName, health_at(13s));
   EXPECT_EQ(health.components().front().reason, "");
 }
 
 TEST(Health, TheProcessIsAsItsWorstComponent) {
   const State kStates[] = {State::Ok, State::Recovering, State::Degraded, State::Starting};
   const auto bring = [](Health& health, const std::string& name, State state) {
-    health.expect(name, at(0s));
-    if (state == State::Ok) health.report_ok(name, at(0s));
+    health.expect(name, health_at(0s));
+    if (state == State::Ok) health.report_ok(name, health_at(0s));
     if (state == State::Degraded || state == State::Recovering) {
-      health.report_error(name, hung(), at(0s));
+      health.report_error(name, hung(), health_at(0s));
     }
-    if (state == State::Recovering) health.report_ok(name, at(0s));
+    if (state == State::Recovering) health.report_ok(name, health_at(0s));
   };
   for (const State a : kStates) {
     for (const State b : kStates) {
@@ -150,7 +150,7 @@ TEST(Health, WithoutComponentsItIsStarting) {
   Health health({});
   EXPECT_EQ(health.state(), State::Starting);
 
-  health.report_ok(kName, at(0s));
+  health.report_ok(kName, health_at(0s));
   EXPECT_EQ(health.state(), State::Ok) << "nobody has to be expected before it reports";
 
   health.forget(kName);
@@ -159,7 +159,7 @@ TEST(Health, WithoutComponentsItIsStarting) {
 
 TEST(Health, ForgettingADegradedComponentLeavesTheOthers) {
   Health health = in(State::Degraded);
-  health.report_ok("api", at(0s));
+  health.report_ok("api", health_at(0s));
   const uint64_t version = health.version();
 
   health.forget("nobody");
@@ -174,7 +174,7 @@ TEST(Health, ExpectingAgainChangesNothing) {
   Health health = in(State::Ok);
   const uint64_t version = health.version();
 
-  health.expect(kName, at(1h));
+  health.expect(kName, health_at(1h));
 
   EXPECT_EQ(health.state(), State::Ok);
   EXPECT_EQ(health.version(), version);
@@ -182,7 +182,7 @@ TEST(Health, ExpectingAgainChangesNothing) {
 
 TEST(Health, ComponentsComeByName) {
   Health health({});
-  for (const char* name : {"web", "api", "store"}) health.expect(name, at(0s));
+  for (const char* name : {"web", "api", "store"}) health.expect(name, health_at(0s));
 
   std::vector<std::string> names;
   for (const Component& component : health.components()) names.push_back(component.name);
@@ -215,7 +215,7 @@ TEST(Health, HoldsItsRulesOverRandomHistories) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     Rng rng(seed);
     Health health({.recovery_window = kWindow});
-    health.expect(kName, at(0s));
+    health.expect(kName, health_at(0s));
     std::vector<std::pair<Duration, bool>> reports;
     Duration now = 0s;
     State before = State::Starting;
@@ -224,8 +224,8 @@ TEST(Health, HoldsItsRulesOverRandomHistories) {
       const bool ok = rng.below(uint64_t{4}) != 0;
       reports.emplace_back(now, ok);
       const uint64_t version = health.version();
-      if (ok) health.report_ok(kName, at(now));
-      if (!ok) health.report_error(kName, hung(), at(now));
+      if (ok) health.report_ok(kName, health_at(now));
+      if (!ok) health.report_error(kName, hung(), health_at(now));
 
       ASSERT_EQ(health.state(), by_history(reports)) << "seed " << seed << " step " << step;
       ASSERT_EQ(health.version() != version, health.state() != before) << "seed " << seed;

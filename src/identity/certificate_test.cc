@@ -17,9 +17,10 @@ namespace {
 using absl::StatusCode;
 using std::chrono::hours;
 
-constexpr WallTime kNow(std::chrono::milliseconds(1'700'000'000'000));
-constexpr Validity kYears{.not_before = kNow, .not_after = kNow + hours(24 * 3650)};
-constexpr Validity kDay{.not_before = kNow, .not_after = kNow + hours(24)};
+constexpr WallTime kCertificateNow(std::chrono::milliseconds(1'700'000'000'000));
+constexpr Validity kYears{.not_before = kCertificateNow,
+                          .not_after = kCertificateNow + hours(24 * 3650)};
+constexpr Validity kDay{.not_before = kCertificateNow, .not_after = kCertificateNow + hours(24)};
 
 SigningKey authority() {
   return make_authority("prod", kYears).value();
@@ -162,17 +163,19 @@ TEST(Certificate, HostsAreForServersAndLimited) {
 }
 
 TEST(Certificate, IsCutToTheLifeOfItsAuthority) {
-  const SigningKey key =
-      make_authority("prod", {.not_before = kNow, .not_after = kNow + hours(1)}).value();
+  const SigningKey key = make_authority("prod", {.not_before = kCertificateNow,
+                                                 .not_after = kCertificateNow + hours(1)})
+                             .value();
   CertificateSpec late = spec_of(Role::Agent);
-  late.validity = {.not_before = kNow + hours(2), .not_after = kNow + hours(3)};
+  late.validity = {.not_before = kCertificateNow + hours(2),
+                   .not_after = kCertificateNow + hours(3)};
   CertificateSpec early = spec_of(Role::Agent);
-  early.validity.not_before = kNow - hours(1);
+  early.validity.not_before = kCertificateNow - hours(1);
 
   const Validity cut = validity_of(issue(key, early, request()).value()).value();
 
-  EXPECT_EQ(cut.not_before, kNow);
-  EXPECT_EQ(cut.not_after, kNow + hours(1));
+  EXPECT_EQ(cut.not_before, kCertificateNow);
+  EXPECT_EQ(cut.not_after, kCertificateNow + hours(1));
   EXPECT_EQ(issue(key, late, request()).status().code(), StatusCode::kFailedPrecondition);
 }
 

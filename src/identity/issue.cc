@@ -123,7 +123,7 @@ Status check_host(const std::string& host) {
   return absl::OkStatus();
 }
 
-Result<std::vector<std::string>> hosts_of(const CertificateSpec& spec) {
+Result<std::vector<std::string>> hosts_of_spec(const CertificateSpec& spec) {
   const Role role = spec.identity.role;
   std::vector<std::string> hosts;
   if (role == Role::Proxy || role == Role::Agent || role == Role::Witness) {
@@ -145,7 +145,7 @@ Result<std::vector<std::string>> hosts_of(const CertificateSpec& spec) {
 }
 
 Status add_names(const CertificateSpec& spec, ssl::Builder& builder) {
-  TRY(const std::vector<std::string> hosts, hosts_of(spec));
+  TRY(const std::vector<std::string> hosts, hosts_of_spec(spec));
   const ssl::AltNames names(sk_GENERAL_NAME_new_null());
   if (names == nullptr || !add_name(*names, GEN_URI, to_uri(spec.identity))) {
     return ssl::out_of_resources();

@@ -17,7 +17,7 @@ constexpr size_t kMinPasswordBytes = 8;
 constexpr size_t kMaxPasswordBytes = 1024;
 constexpr size_t kSaltBytes = 16;
 constexpr size_t kHashBytes = 32;
-constexpr string_view kPrefix = "$scrypt$ln=";
+constexpr string_view kScryptPrefix = "$scrypt$ln=";
 constexpr uint64_t kMaxMemoryBytes = uint64_t{64} << 20;
 constexpr int kMaxP = 4;
 constexpr int kMaxR = 32;
@@ -34,7 +34,7 @@ bool is_bearable(const ScryptCost& cost) {
          cost.p >= 1 && cost.p <= kMaxP && memory_of(cost) <= kMaxMemoryBytes;
 }
 
-const unsigned char* unsigned_data(string_view bytes) {
+const unsigned char* hash_input(string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
@@ -42,17 +42,17 @@ const unsigned char* unsigned_data(string_view bytes) {
 std::string derive(string_view password, string_view salt, const ScryptCost& cost) {
   const ssl::QuietErrors quiet;
   std::string hash(kHashBytes, '\0');
-  const int done = EVP_PBE_scrypt(
-      password.data(), password.size(), unsigned_data(salt), salt.size(),
-      uint64_t{1} << cost.log2_n, static_cast<uint64_t>(cost.r), static_cast<uint64_t>(cost.p),
-      2 * kMaxMemoryBytes, reinterpret_cast<unsigned char*>(hash.data()), hash.size());
+  const int done = EVP_PBE_scrypt(password.data(), password.size(), hash_input(salt), salt.size(),
+                                  uint64_t{1} << cost.log2_n, static_cast<uint64_t>(cost.r),
+                                  static_cast<uint64_t>(cost.p), 2 * kMaxMemoryBytes,
+                                  reinterpret_cast<unsigned char*>(hash.data()), hash.size());
   return done == 1 ? hash : std::string();
 }
 
 // Without the padding at the end, which says nothing here.
 std::string to_base64(string_view bytes) {
   std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), unsigned_data(bytes),
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), hash_input(bytes),
                   static_cast<int>(bytes.size()));
   out.resize((bytes.size() * 4 + 2) / 3);
   return out;
@@ -65,7 +65,7 @@ std::optional<std::string> from_base64(string_view text, size_t size) {
   while (padded.size() % 4 != 0) padded += '=';
   std::string out(padded.size(), '\0');
   const int decoded = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                      unsigned_data(padded), static_cast<int>(padded.size()));
+                                      hash_input(padded), static_cast<int>(padded.size()));
   out.resize(size);
   if (decoded < 0 || to_base64(out) != text) return std::nullopt;
   return out;
@@ -94,13 +94,13 @@ Status check_password(string_view password) {
 }
 
 std::string to_text(const StoredPassword& stored) {
-  return fmt::format("{}{},r={},p={}${}${}", kPrefix, stored.cost.log2_n, stored.cost.r,
+  return fmt::format("{}{},r={},p={}${}${}", kScryptPrefix, stored.cost.log2_n, stored.cost.r,
                      stored.cost.p, to_base64(stored.salt), to_base64(stored.hash));
 }
 
 std::optional<StoredPassword> parse_stored_password(string_view text) {
-  if (!text.starts_with(kPrefix)) return std::nullopt;
-  string_view rest = text.substr(kPrefix.size());
+  if (!text.starts_with(kScryptPrefix)) return std::nullopt;
+  string_view rest = text.substr(kScryptPrefix.size());
   const auto log2_n = take_number(rest, ",r=");
   const auto r = log2_n ? take_number(rest, ",p=") : std::nullopt;
   const auto p = r ? take_number(rest, "$") : std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "base/reason.h"
 #include "resource/registry.h"
+#include "support/paths.h"
 #include "support/permission_tables.h"
 
 namespace holdfast::identity {
@@ -41,7 +42,7 @@ const std::map<std::string, Identity>& columns() {
 
 using Table = test::PermissionTable;
 Table table_under(const std::string& heading) {
-  return test::permission_table(HF_SOURCE_DIR "/docs/permissions.md", heading);
+  return test::permission_table(test::in_tree("docs/permissions.md"), heading);
 }
 
 std::set<std::string> column_names(const std::map<std::string, std::string>& row) {

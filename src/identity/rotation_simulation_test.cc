@@ -21,8 +21,10 @@ using resource::Kind;
 using std::chrono::hours;
 using std::chrono::minutes;
 
-constexpr WallTime kStart(std::chrono::milliseconds(1'700'000'000'000));
-constexpr Validity kYears{.not_before = kStart - hours(1), .not_after = kStart + hours(24 * 3650)};
+constexpr WallTime kRotationSimulationStart(std::chrono::milliseconds(1'700'000'000'000));
+constexpr Validity kRotationSimulationYears{
+    .not_before = kRotationSimulationStart - hours(1),
+    .not_after = kRotationSimulationStart + hours(24 * 3650)};
 constexpr minutes kStep(20);
 constexpr size_t kControllers = 2;
 constexpr size_t kNodes = 8;  // the controllers are the first of them
@@ -33,7 +35,7 @@ struct Node {
   WallTime renew_at{};
   std::string issuer_pin{};
   std::vector<std::string> trusted_pins{};
-  WallTime away_until = kStart;
+  WallTime away_until = kRotationSimulationStart;
   bool is_away = false;
   v1::Resource announced{};
 };
@@ -41,7 +43,8 @@ struct Node {
 class World {
  public:
   explicit World(uint64_t seed) : rng_(seed) {
-    authority_ = first_authority("prod", make_authority("prod", kYears).value(), kStart);
+    authority_ = first_authority("prod", make_authority("prod", kRotationSimulationYears).value(),
+                                 kRotationSimulationStart);
     pins_ = trusted_pins(authority_).value();
     for (size_t i = 0; i < kNodes; ++i) {
       const Role role = i < kControllers ? Role::Controller : Role::Agent;
@@ -156,7 +159,8 @@ class World {
     const bool idle = authority_.phase() == v1::ROTATION_PHASE_NONE;
     RotationStep step{.action = v1::ROTATE_ACTION_NEXT};
     if (idle) {
-      step = {.action = v1::ROTATE_ACTION_START, .new_key = make_authority("prod", kYears).value()};
+      step = {.action = v1::ROTATE_ACTION_START,
+              .new_key = make_authority("prod", kRotationSimulationYears).value()};
     } else if (chance(20)) {
       step.action = v1::ROTATE_ACTION_ROLLBACK;
     }
@@ -175,7 +179,7 @@ class World {
   }
 
   Rng rng_;
-  WallTime now_ = kStart;
+  WallTime now_ = kRotationSimulationStart;
   v1::CertAuthority authority_;
   std::vector<std::string> pins_;
   std::vector<std::unique_ptr<Node>> nodes_;

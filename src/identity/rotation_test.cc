@@ -17,12 +17,13 @@ using std::chrono::minutes;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr WallTime kNow(std::chrono::milliseconds(1'700'000'000'000));
-constexpr Validity kYears{.not_before = kNow - hours(1), .not_after = kNow + hours(24 * 3650)};
+constexpr WallTime kRotationNow(std::chrono::milliseconds(1'700'000'000'000));
+constexpr Validity kRotationYears{.not_before = kRotationNow - hours(1),
+                                  .not_after = kRotationNow + hours(24 * 3650)};
 
 struct Keys {
-  SigningKey old_key = make_authority("prod", kYears).value();
-  SigningKey new_key = make_authority("prod", kYears).value();
+  SigningKey old_key = make_authority("prod", kRotationYears).value();
+  SigningKey new_key = make_authority("prod", kRotationYears).value();
   std::string old_pin = pin_of(old_key.certificate_pem).value();
   std::string new_pin = pin_of(new_key.certificate_pem).value();
 };
@@ -45,7 +46,7 @@ WallTime before(WallTime now, Duration ago) {
   return now - std::chrono::duration_cast<std::chrono::milliseconds>(ago);
 }
 
-v1::Resource agent(const Said& said, WallTime now = kNow) {
+v1::Resource agent(const Said& said, WallTime now = kRotationNow) {
   v1::Resource node = resource::make_resource(Kind::Agent, "edge-07");
   *node.mutable_agent()->mutable_last_heartbeat() = to_wire(before(now, said.heard_ago));
   if (!said.announced) return node;
@@ -66,14 +67,14 @@ RotationStep action(v1::RotateAction wanted) {
 v1::CertAuthority advanced(v1::CertAuthority authority, int steps) {
   for (int i = 0; i < steps; ++i) {
     const auto wanted = i == 0 ? v1::ROTATE_ACTION_START : v1::ROTATE_ACTION_NEXT;
-    authority = rotate(authority, {}, action(wanted), kNow).value().authority;
+    authority = rotate(authority, {}, action(wanted), kRotationNow).value().authority;
   }
   return authority;
 }
 
 // 0 none, 1 prepare, 2 dual, 3 switch, 4 retire, 5 none again.
 v1::CertAuthority at_step(int steps) {
-  return advanced(first_authority("prod", keys().old_key, kNow), steps);
+  return advanced(first_authority("prod", keys().old_key, kRotationNow), steps);
 }
 
 TEST(Rotation, GoesThroughItsPhasesAsDrawn) {
@@ -124,12 +125,12 @@ TEST(Rotation, AnActionThatDoesNotFitThePhaseIsRefused) {
     for (const auto wanted : {S, N, R}) {
       RotationStep asked = action(wanted);
       if (step == 5) asked.new_key = keys().old_key;  // any other than the one in use
-      const Status status = rotate(at_step(step), {}, asked, kNow).status();
+      const Status status = rotate(at_step(step), {}, asked, kRotationNow).status();
       const bool expected = std::ranges::find(refused[step], wanted) != refused[step].end();
       EXPECT_EQ(split_reason(status).code, expected ? "HF5020" : "") << step << ", " << wanted;
     }
   }
-  EXPECT_FALSE(rotate(at_step(0), {}, action(v1::ROTATE_ACTION_UNSPECIFIED), kNow).ok());
+  EXPECT_FALSE(rotate(at_step(0), {}, action(v1::ROTATE_ACTION_UNSPECIFIED), kRotationNow).ok());
 }
 
 TEST(Rotation, StartsWithAnotherKeyOnly) {
@@ -137,8 +138,8 @@ TEST(Rotation, StartsWithAnotherKeyOnly) {
   const RotationStep same{.action = v1::ROTATE_ACTION_START, .new_key = keys().old_key};
   const RotationStep none{.action = v1::ROTATE_ACTION_START};
 
-  EXPECT_FALSE(rotate(authority, {}, same, kNow).ok());
-  EXPECT_FALSE(rotate(authority, {}, none, kNow).ok());
+  EXPECT_FALSE(rotate(authority, {}, same, kRotationNow).ok());
+  EXPECT_FALSE(rotate(authority, {}, none, kRotationNow).ok());
 }
 
 TEST(Rotation, PrepareWaitsForAllToTrustTheNewKey) {
@@ -160,17 +161,18 @@ TEST(Rotation, PrepareWaitsForAllToTrustTheNewKey) {
   int row = 0;
   for (const auto& [said, lags] : table) {
     const std::vector<v1::Resource> nodes = {agent(said)};
-    EXPECT_EQ(!laggards(authority, nodes, kNow).empty(), lags) << "row " << row;
-    const Status status = rotate(authority, nodes, action(v1::ROTATE_ACTION_NEXT), kNow).status();
+    EXPECT_EQ(!laggards(authority, nodes, kRotationNow).empty(), lags) << "row " << row;
+    const Status status =
+        rotate(authority, nodes, action(v1::ROTATE_ACTION_NEXT), kRotationNow).status();
     EXPECT_EQ(split_reason(status).code, lags ? "HF5021" : "") << "row " << row++;
   }
 }
 
 TEST(Rotation, SwitchWaitsForAllToUseTheNewKey) {
-  const v1::CertAuthority authority = at_step(3);  // began at kNow
+  const v1::CertAuthority authority = at_step(3);  // began at kRotationNow
   const std::string& old_pin = keys().old_pin;
   const std::string& new_pin = keys().new_pin;
-  const WallTime later = kNow + hours(20);
+  const WallTime later = kRotationNow + hours(20);
   const std::pair<Said, bool> table[] = {
       {{.issuer = new_pin}, false},
       {{.issuer = new_pin, .heard_ago = hours(20)}, false},
@@ -191,7 +193,7 @@ TEST(Rotation, SwitchWaitsForAllToUseTheNewKey) {
 
 TEST(Rotation, SwitchWaitsNoLongerThanACertificateLasts) {
   const v1::CertAuthority authority = at_step(3);
-  const WallTime end = kNow + hours(24);
+  const WallTime end = kRotationNow + hours(24);
   const Said old{.issuer = keys().old_pin};
 
   EXPECT_THAT(laggards(authority, {agent(old, end)}, end - minutes(1)),
@@ -201,7 +203,7 @@ TEST(Rotation, SwitchWaitsNoLongerThanACertificateLasts) {
 
 TEST(Rotation, OtherPhasesWaitForNobody) {
   for (const int step : {0, 2, 4, 5}) {
-    EXPECT_THAT(laggards(at_step(step), {agent({.issuer = "x"})}, kNow), IsEmpty()) << step;
+    EXPECT_THAT(laggards(at_step(step), {agent({.issuer = "x"})}, kRotationNow), IsEmpty()) << step;
   }
 }
 
@@ -211,7 +213,8 @@ TEST(Rotation, NamesTenLaggardsAndCountsTheRest) {
     nodes.push_back(agent({.trusts = {keys().old_pin}}));
     nodes.back().mutable_metadata()->set_name("a" + std::to_string(i));
   }
-  const Status status = rotate(at_step(1), nodes, action(v1::ROTATE_ACTION_NEXT), kNow).status();
+  const Status status =
+      rotate(at_step(1), nodes, action(v1::ROTATE_ACTION_NEXT), kRotationNow).status();
 
   EXPECT_EQ(
       status.message(),
@@ -224,7 +227,7 @@ TEST(Rotation, LaggardsAreCutOffIfToldTo) {
   RotationStep step = action(v1::ROTATE_ACTION_NEXT);
   step.cut_off_laggards = true;
 
-  const auto rotated = rotate(at_step(1), {agent({})}, step, kNow);
+  const auto rotated = rotate(at_step(1), {agent({})}, step, kRotationNow);
 
   EXPECT_EQ(rotated->authority.phase(), v1::ROTATION_PHASE_DUAL);
 }
@@ -232,9 +235,9 @@ TEST(Rotation, LaggardsAreCutOffIfToldTo) {
 TEST(Rotation, TellsWhoHoldsUpTheStepAfterThisOne) {
   const v1::Resource node = agent({.trusts = {keys().old_pin}, .issuer = keys().old_pin});
 
-  EXPECT_THAT(rotate(at_step(0), {node}, action(v1::ROTATE_ACTION_START), kNow)->laggards,
+  EXPECT_THAT(rotate(at_step(0), {node}, action(v1::ROTATE_ACTION_START), kRotationNow)->laggards,
               ElementsAre("agent/edge-07"));
-  EXPECT_THAT(rotate(at_step(2), {node}, action(v1::ROTATE_ACTION_NEXT), kNow)->laggards,
+  EXPECT_THAT(rotate(at_step(2), {node}, action(v1::ROTATE_ACTION_NEXT), kRotationNow)->laggards,
               ElementsAre("agent/edge-07"));
 }
 
@@ -242,16 +245,16 @@ TEST(Rotation, ControllersAndProxiesCountToo) {
   const std::vector<v1::Resource> nodes = {resource::make_resource(Kind::Proxy, "p"),
                                            resource::make_resource(Kind::Controller, "c")};
   std::vector<v1::Resource> recent = nodes;
-  *recent[0].mutable_proxy()->mutable_last_heartbeat() = to_wire(kNow);
-  *recent[1].mutable_controller()->mutable_last_heartbeat() = to_wire(kNow);
+  *recent[0].mutable_proxy()->mutable_last_heartbeat() = to_wire(kRotationNow);
+  *recent[1].mutable_controller()->mutable_last_heartbeat() = to_wire(kRotationNow);
 
-  EXPECT_THAT(laggards(at_step(1), recent, kNow), ElementsAre("controller/c", "proxy/p"));
-  EXPECT_THAT(laggards(at_step(1), nodes, kNow), IsEmpty());  // never heard of
+  EXPECT_THAT(laggards(at_step(1), recent, kRotationNow), ElementsAre("controller/c", "proxy/p"));
+  EXPECT_THAT(laggards(at_step(1), nodes, kRotationNow), IsEmpty());  // never heard of
 }
 
 TEST(Rotation, RollsBackFromPrepareAtOnce) {
   const v1::CertAuthority back =
-      rotate(at_step(1), {agent({})}, action(v1::ROTATE_ACTION_ROLLBACK), kNow)->authority;
+      rotate(at_step(1), {agent({})}, action(v1::ROTATE_ACTION_ROLLBACK), kRotationNow)->authority;
 
   EXPECT_EQ(back.phase(), v1::ROTATION_PHASE_NONE);
   EXPECT_THAT(trusted_pins(back).value(), ElementsAre(keys().old_pin));
@@ -260,7 +263,8 @@ TEST(Rotation, RollsBackFromPrepareAtOnce) {
 TEST(Rotation, RollsBackFromDualAndSwitchWithoutCuttingAnybodyOff) {
   const v1::Resource follows = agent({.issuer = keys().new_pin});
   for (const int step : {2, 3}) {
-    const auto back = rotate(at_step(step), {follows}, action(v1::ROTATE_ACTION_ROLLBACK), kNow);
+    const auto back =
+        rotate(at_step(step), {follows}, action(v1::ROTATE_ACTION_ROLLBACK), kRotationNow);
 
     EXPECT_EQ(back->authority.phase(), v1::ROTATION_PHASE_SWITCH);
     EXPECT_THAT(trusted_pins(back->authority).value(), ElementsAre(keys().old_pin, keys().new_pin));
@@ -268,7 +272,7 @@ TEST(Rotation, RollsBackFromDualAndSwitchWithoutCuttingAnybodyOff) {
     EXPECT_THAT(back->laggards, ElementsAre("agent/edge-07"));
 
     const auto retired = rotate(back->authority, {agent({.issuer = keys().old_pin})},
-                                action(v1::ROTATE_ACTION_NEXT), kNow);
+                                action(v1::ROTATE_ACTION_NEXT), kRotationNow);
     EXPECT_EQ(retired->authority.phase(), v1::ROTATION_PHASE_RETIRE);
     EXPECT_THAT(trusted_pins(retired->authority).value(), ElementsAre(keys().old_pin));
   }
@@ -278,7 +282,7 @@ TEST(Rotation, RollsBackAtOnceIfLaggardsMayBeCutOff) {
   RotationStep step = action(v1::ROTATE_ACTION_ROLLBACK);
   step.cut_off_laggards = true;
 
-  const auto back = rotate(at_step(3), {agent({})}, step, kNow);
+  const auto back = rotate(at_step(3), {agent({})}, step, kRotationNow);
 
   EXPECT_EQ(back->authority.phase(), v1::ROTATION_PHASE_NONE);
   EXPECT_THAT(trusted_pins(back->authority).value(), ElementsAre(keys().old_pin));

@@ -9,16 +9,18 @@
 namespace holdfast::identity {
 namespace {
 
-constexpr WallTime kNow(std::chrono::milliseconds(1'700'000'000'000));
-constexpr Validity kYear{.not_before = kNow, .not_after = kNow + std::chrono::hours(24 * 365)};
+constexpr WallTime kServerCertificateNow(std::chrono::milliseconds(1'700'000'000'000));
+constexpr Validity kYear{.not_before = kServerCertificateNow,
+                         .not_after = kServerCertificateNow + std::chrono::hours(24 * 365)};
 
-SigningKey authority() {
+SigningKey server_certificate_authority() {
   return make_authority("webhook", kYear).value();
 }
 
 TEST(ServerCertificate, FitsItsKeyNamesItsServerAndHasNoIdentity) {
-  const SigningKey made =
-      make_server(authority(), {"injector.holdfast-system.svc", "injector"}, kYear).value();
+  const SigningKey made = make_server(server_certificate_authority(),
+                                      {"injector.holdfast-system.svc", "injector"}, kYear)
+                              .value();
 
   EXPECT_TRUE(check_key(made.certificate_pem, made.private_key_pem).ok());
   EXPECT_EQ(validity_of(made.certificate_pem)->not_after, kYear.not_after);
@@ -33,19 +35,20 @@ TEST(ServerCertificate, FitsItsKeyNamesItsServerAndHasNoIdentity) {
 }
 
 TEST(ServerCertificate, IsNoNodeOfAnyCluster) {
-  const SigningKey signer = authority();
+  const SigningKey signer = server_certificate_authority();
   const SigningKey made = make_server(signer, {"injector"}, kYear).value();
   Trust trust;
   ASSERT_TRUE(trust.set("webhook", signer.certificate_pem).ok());
 
-  EXPECT_FALSE(trust.verify(made.certificate_pem, kNow + std::chrono::hours(1)).ok());
+  EXPECT_FALSE(
+      trust.verify(made.certificate_pem, kServerCertificateNow + std::chrono::hours(1)).ok());
 }
 
 TEST(ServerCertificate, IsBelievedUnderItsNamesByThoseWhoTrustItsAuthority) {
-  const SigningKey signer = authority();
+  const SigningKey signer = server_certificate_authority();
   const SigningKey made = make_server(signer, {"injector.a.svc", "injector.b.svc"}, kYear).value();
   const ServerTrust trust{made.certificate_pem, signer.certificate_pem};
-  const WallTime later = kNow + std::chrono::hours(1);
+  const WallTime later = kServerCertificateNow + std::chrono::hours(1);
 
   EXPECT_TRUE(check_server(trust, "injector.b.svc", later).ok());
   const Status other = check_server(trust, "injector.c.svc", later);
@@ -55,16 +58,17 @@ TEST(ServerCertificate, IsBelievedUnderItsNamesByThoseWhoTrustItsAuthority) {
 }
 
 TEST(ServerCertificate, OfAnotherAuthorityOrTimeOrPurposeIsNotBelieved) {
-  const SigningKey signer = authority();
+  const SigningKey signer = server_certificate_authority();
   const SigningKey made = make_server(signer, {"injector"}, kYear).value();
   const ServerTrust trust{made.certificate_pem, signer.certificate_pem};
-  const WallTime later = kNow + std::chrono::hours(1);
+  const WallTime later = kServerCertificateNow + std::chrono::hours(1);
 
   EXPECT_TRUE(check_server(trust, "injector", later).ok());
   EXPECT_FALSE(check_server(trust, "injector", kYear.not_after + std::chrono::hours(1)).ok());
-  EXPECT_FALSE(check_server(trust, "injector", kNow - std::chrono::hours(1)).ok());
-  EXPECT_FALSE(
-      check_server({made.certificate_pem, authority().certificate_pem}, "injector", later).ok());
+  EXPECT_FALSE(check_server(trust, "injector", kServerCertificateNow - std::chrono::hours(1)).ok());
+  EXPECT_FALSE(check_server({made.certificate_pem, server_certificate_authority().certificate_pem},
+                            "injector", later)
+                   .ok());
   EXPECT_FALSE(check_server({"", signer.certificate_pem}, "injector", later).ok());
   EXPECT_FALSE(
       check_server({signer.certificate_pem, signer.certificate_pem}, "webhook", later).ok());
@@ -75,11 +79,11 @@ TEST(ServerCertificate, OfAnotherAuthorityOrTimeOrPurposeIsNotBelieved) {
 TEST(ServerCertificate, OnlyDnsNamesAreNames) {
   for (const char* wrong :
        {"", "a b", "a,DNS:b", "10.0.0.1", "::1", "[::1]", "a:1", "a\n", "email:x"}) {
-    EXPECT_EQ(make_server(authority(), {wrong}, kYear).status().code(),
+    EXPECT_EQ(make_server(server_certificate_authority(), {wrong}, kYear).status().code(),
               absl::StatusCode::kInvalidArgument)
         << wrong;
   }
-  EXPECT_FALSE(make_server(authority(), {}, kYear).ok());
+  EXPECT_FALSE(make_server(server_certificate_authority(), {}, kYear).ok());
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using std::string_view;
 
-constexpr string_view kPrefix = "hf_";
+constexpr string_view kTokenPrefix = "hf_";
 constexpr string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz234567";
 constexpr size_t kIdBytes = 5;
 constexpr size_t kIdChars = 8;
@@ -60,7 +60,7 @@ TokenText make_token(const std::array<uint8_t, 20>& random) {
   const std::span<const uint8_t> bytes(random);
   TokenText token;
   token.id = base32(bytes.first(kIdBytes));
-  token.text = std::string(kPrefix) + token.id + "_" + base32(bytes.subspan(kIdBytes));
+  token.text = std::string(kTokenPrefix) + token.id + "_" + base32(bytes.subspan(kIdBytes));
   return token;
 }
 
@@ -68,10 +68,10 @@ Result<TokenText> parse_token(string_view text) {
   const size_t begin = text.find_first_not_of(kWhiteSpace);
   if (begin == string_view::npos) return not_valid();
   text = text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);
-  constexpr size_t kBytes = kPrefix.size() + kIdChars + 1 + kSecretChars;
-  if (text.size() != kBytes || !text.starts_with(kPrefix)) return not_valid();
-  const string_view id = text.substr(kPrefix.size(), kIdChars);
-  const string_view rest = text.substr(kPrefix.size() + kIdChars);
+  constexpr size_t kBytes = kTokenPrefix.size() + kIdChars + 1 + kSecretChars;
+  if (text.size() != kBytes || !text.starts_with(kTokenPrefix)) return not_valid();
+  const string_view id = text.substr(kTokenPrefix.size(), kIdChars);
+  const string_view rest = text.substr(kTokenPrefix.size() + kIdChars);
   if (!is_base32(id) || rest.front() != '_' || !is_base32(rest.substr(1))) return not_valid();
   return TokenText{.id = std::string(id), .text = std::string(text)};
 }

@@ -14,7 +14,7 @@ namespace {
 using absl::StatusCode;
 using std::chrono::minutes;
 
-constexpr WallTime kNow(std::chrono::milliseconds(1'700'000'000'000));
+constexpr WallTime kTokenNow(std::chrono::milliseconds(1'700'000'000'000));
 
 std::array<uint8_t, 20> bytes_from(uint8_t first) {
   std::array<uint8_t, 20> bytes{};
@@ -27,7 +27,7 @@ v1::Resource stored(const TokenText& text) {
   token.mutable_token()->set_role(v1::NODE_ROLE_AGENT);
   token.mutable_token()->set_hash(hash_token(text.text));
   token.mutable_token()->set_uses_left(1);
-  *token.mutable_metadata()->mutable_expires() = to_wire(kNow + minutes(30));
+  *token.mutable_metadata()->mutable_expires() = to_wire(kTokenNow + minutes(30));
   return token;
 }
 
@@ -98,11 +98,12 @@ TEST(Token, IsCheckedAgainstWhatIsStored) {
        StatusCode::kUnauthenticated, "HF5005"},
       {"used up", [](R& t, T&, J&) { t.mutable_token()->set_uses_left(0); },
        StatusCode::kUnauthenticated, "HF5005"},
-      {"expired", [](R& t, T&, J&) { *t.mutable_metadata()->mutable_expires() = to_wire(kNow); },
+      {"expired",
+       [](R& t, T&, J&) { *t.mutable_metadata()->mutable_expires() = to_wire(kTokenNow); },
        StatusCode::kUnauthenticated, "HF5006"},
       {"expired, but with another secret",
        [](R& t, T& s, J&) {
-         *t.mutable_metadata()->mutable_expires() = to_wire(kNow);
+         *t.mutable_metadata()->mutable_expires() = to_wire(kTokenNow);
          s.text.back() = s.text.back() == 'a' ? 'b' : 'a';
        },
        StatusCode::kUnauthenticated, "HF5005"},
@@ -120,7 +121,7 @@ TEST(Token, IsCheckedAgainstWhatIsStored) {
     JoinAs asked{.name = "edge-07", .zone = "a"};
     each.change(token, shown, asked);
 
-    const Status status = check_token(token, shown, asked, kNow).status();
+    const Status status = check_token(token, shown, asked, kTokenNow).status();
 
     EXPECT_EQ(status.code(), each.status) << each.what;
     EXPECT_EQ(split_reason(status).code, each.code) << each.what;
@@ -134,7 +135,7 @@ TEST(Token, GivesTheNameAndZoneItFixes) {
   token.mutable_token()->set_zone("a");
 
   for (const JoinAs& asked : {JoinAs{"", ""}, JoinAs{"edge-07", "a"}}) {
-    const JoinAs as = check_token(token, text, asked, kNow).value();
+    const JoinAs as = check_token(token, text, asked, kTokenNow).value();
     EXPECT_EQ(as.name, "edge-07");
     EXPECT_EQ(as.zone, "a");
   }
@@ -143,7 +144,7 @@ TEST(Token, GivesTheNameAndZoneItFixes) {
 TEST(Token, OtherwiseTheNodeChooses) {
   const TokenText text = make_token(bytes_from(7));
 
-  const JoinAs as = check_token(stored(text), text, {"edge-07", ""}, kNow).value();
+  const JoinAs as = check_token(stored(text), text, {"edge-07", ""}, kTokenNow).value();
 
   EXPECT_EQ(as.name, "edge-07");
   EXPECT_EQ(as.zone, "");

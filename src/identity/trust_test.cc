@@ -15,14 +15,15 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr WallTime kNow(milliseconds(1'700'000'000'000));
-constexpr Validity kYears{.not_before = kNow, .not_after = kNow + hours(24 * 3650)};
-constexpr Validity kDay{.not_before = kNow, .not_after = kNow + hours(24)};
-const Identity kAgent{.role = Role::Agent, .cluster = "prod", .name = "edge-07", .zone = "a"};
+constexpr WallTime kTrustNow(milliseconds(1'700'000'000'000));
+constexpr Validity kTrustYears{.not_before = kTrustNow, .not_after = kTrustNow + hours(24 * 3650)};
+constexpr Validity kTrustDay{.not_before = kTrustNow, .not_after = kTrustNow + hours(24)};
+const Identity kTrustAgent{.role = Role::Agent, .cluster = "prod", .name = "edge-07", .zone = "a"};
 
-std::string issued(const SigningKey& authority, const Identity& identity = kAgent) {
+std::string issued(const SigningKey& authority, const Identity& identity = kTrustAgent) {
   const std::string request = make_request(make_private_key().value()).value();
-  return issue(authority, {.identity = identity, .hosts = {}, .validity = kDay}, request).value();
+  return issue(authority, {.identity = identity, .hosts = {}, .validity = kTrustDay}, request)
+      .value();
 }
 
 // A certificate with any extensions at all, signed by the authority.
@@ -43,7 +44,7 @@ Made forge(const SigningKey& authority, const Forged& with) {
   const ssl::Key key = ssl::read_private_key(key_pem).value();
   const ssl::Certificate issuer = ssl::read_certificate(authority.certificate_pem).value();
   const ssl::Key issuer_key = ssl::read_private_key(authority.private_key_pem).value();
-  ssl::Builder builder = ssl::Builder::start(kDay, *key).value();
+  ssl::Builder builder = ssl::Builder::start(kTrustDay, *key).value();
   EXPECT_TRUE(builder.add_subject(NID_commonName, "x").ok());
   const auto add = [&](int nid, const char* value) {
     if (value != nullptr) EXPECT_TRUE(builder.add_extension(nid, value, *issuer).ok()) << value;
@@ -61,23 +62,23 @@ Made forge(const SigningKey& authority, const Forged& with) {
 struct Fixture : testing::Test {
   Fixture() { EXPECT_TRUE(trust.set("prod", authority.certificate_pem).ok()); }
 
-  std::string code_of(const std::string& pem, WallTime now = kNow) {
+  std::string code_of(const std::string& pem, WallTime now = kTrustNow) {
     const auto peer = trust.verify(pem, now);
     if (peer.ok()) return "";
     EXPECT_EQ(peer.status().code(), absl::StatusCode::kUnauthenticated);
     return std::string(split_reason(peer.status()).code);
   }
 
-  SigningKey authority = make_authority("prod", kYears).value();
+  SigningKey authority = make_authority("prod", kTrustYears).value();
   Trust trust;
 };
 using TrustTest = Fixture;
 
 TEST_F(TrustTest, BelievesWhomTheAuthorityNames) {
-  const Peer peer = trust.verify(issued(authority), kNow).value();
+  const Peer peer = trust.verify(issued(authority), kTrustNow).value();
 
-  EXPECT_EQ(peer.identity, kAgent);
-  EXPECT_EQ(peer.expires, kDay.not_after);
+  EXPECT_EQ(peer.identity, kTrustAgent);
+  EXPECT_EQ(peer.expires, kTrustDay.not_after);
   EXPECT_EQ(peer.issuer_pin, pin_of(authority.certificate_pem).value());
 }
 
@@ -88,9 +89,9 @@ TEST_F(TrustTest, BelievesAForgeryWithTheRightExtensions) {
 TEST_F(TrustTest, ACertificateCountsWithinItsLifeOnly) {
   const std::string pem = issued(authority);
   const std::pair<WallTime, std::string_view> moments[] = {
-      {kNow - seconds(1), "HF5003"},          {kNow, ""},
-      {kDay.not_after - milliseconds(1), ""}, {kDay.not_after, "HF5003"},
-      {kNow + hours(24 * 36500), "HF5003"},
+      {kTrustNow - seconds(1), "HF5003"},          {kTrustNow, ""},
+      {kTrustDay.not_after - milliseconds(1), ""}, {kTrustDay.not_after, "HF5003"},
+      {kTrustNow + hours(24 * 36500), "HF5003"},
   };
   for (const auto& [now, code] : moments) {
     Trust fresh;
@@ -103,7 +104,7 @@ TEST_F(TrustTest, ACertificateCountsWithinItsLifeOnly) {
 }
 
 TEST_F(TrustTest, AnotherAuthorityOfTheSameClusterIsRefused) {
-  const SigningKey other = make_authority("prod", kYears).value();
+  const SigningKey other = make_authority("prod", kTrustYears).value();
 
   EXPECT_EQ(code_of(issued(other)), "HF5004");
   EXPECT_EQ(code_of(issued(other) + authority.certificate_pem), "HF5004");
@@ -111,7 +112,7 @@ TEST_F(TrustTest, AnotherAuthorityOfTheSameClusterIsRefused) {
 }
 
 TEST_F(TrustTest, AnotherClusterIsRefusedEvenIfTheAuthoritySignedIt) {
-  Identity elsewhere = kAgent;
+  Identity elsewhere = kTrustAgent;
   elsewhere.cluster = "test";
 
   EXPECT_EQ(code_of(issued(authority, elsewhere)), "HF5004");
@@ -178,15 +179,15 @@ TEST_F(TrustTest, AChangedByteAnywhereIsRefused) {
 TEST_F(TrustTest, NothingIsBelievedBeforeItIsSet) {
   Trust empty;
 
-  EXPECT_EQ(split_reason(empty.verify(issued(authority), kNow).status()).code, "HF5004");
+  EXPECT_EQ(split_reason(empty.verify(issued(authority), kTrustNow).status()).code, "HF5004");
 }
 
 TEST_F(TrustTest, TwoAuthoritiesAreTrustedSideBySide) {
-  const SigningKey next = make_authority("prod", kYears).value();
+  const SigningKey next = make_authority("prod", kTrustYears).value();
   ASSERT_TRUE(trust.set("prod", authority.certificate_pem + next.certificate_pem).ok());
 
-  const Peer of_old = trust.verify(issued(authority), kNow).value();
-  const Peer of_new = trust.verify(issued(next), kNow).value();
+  const Peer of_old = trust.verify(issued(authority), kTrustNow).value();
+  const Peer of_new = trust.verify(issued(next), kTrustNow).value();
 
   EXPECT_EQ(of_old.issuer_pin, pin_of(authority.certificate_pem).value());
   EXPECT_EQ(of_new.issuer_pin, pin_of(next.certificate_pem).value());
@@ -198,7 +199,7 @@ TEST_F(TrustTest, SettingForgetsWhatWasVerified) {
   EXPECT_EQ(code_of(pem), "");
   EXPECT_EQ(trust.cached(), 1u);
 
-  ASSERT_TRUE(trust.set("prod", make_authority("prod", kYears)->certificate_pem).ok());
+  ASSERT_TRUE(trust.set("prod", make_authority("prod", kTrustYears)->certificate_pem).ok());
 
   EXPECT_EQ(trust.cached(), 0u);
   EXPECT_EQ(code_of(pem), "HF5004");
@@ -216,22 +217,22 @@ TEST_F(TrustTest, WhatCannotBeTrustedChangesNothing) {
 }
 
 TEST_F(TrustTest, RefusalsAreNotRemembered) {
-  EXPECT_EQ(code_of(issued(make_authority("prod", kYears).value())), "HF5004");
+  EXPECT_EQ(code_of(issued(make_authority("prod", kTrustYears).value())), "HF5004");
 
   EXPECT_EQ(trust.cached(), 0u);
 }
 
 TEST_F(TrustTest, AnExpiredAuthorityTakesItsCertificatesAlong) {
-  const SigningKey brief = make_authority("prod", {kNow, kNow + hours(1)}).value();
+  const SigningKey brief = make_authority("prod", {kTrustNow, kTrustNow + hours(1)}).value();
   ASSERT_TRUE(trust.set("prod", brief.certificate_pem).ok());
   const std::string outlives = forge(brief, {}).pem;  // issue() would have cut it
 
-  EXPECT_EQ(code_of(outlives, kNow), "");
-  EXPECT_EQ(code_of(outlives, kNow + hours(2)), "HF5003");
+  EXPECT_EQ(code_of(outlives, kTrustNow), "");
+  EXPECT_EQ(code_of(outlives, kTrustNow + hours(2)), "HF5003");
 }
 
 TEST_F(TrustTest, ARefusalSaysNothingOfTheCertificate) {
-  const auto refused = trust.verify(issued(make_authority("prod", kYears).value()), kNow);
+  const auto refused = trust.verify(issued(make_authority("prod", kTrustYears).value()), kTrustNow);
 
   EXPECT_EQ(refused.status().message(), "HF5004: the certificate is not one of this cluster");
 }

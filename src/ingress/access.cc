@@ -67,13 +67,13 @@ Result<v1::Service> check_connect(const Identity& caller, const std::string& ser
                                   const Lookups& lookups) {
   TRY(const identity::Grant grant, grant_of(caller, v1::VERB_CONNECT, Kind::Service, lookups));
   const Status denied =
-      identity::refused(caller, fmt::format("connect to service {}", quoted(service)));
+      identity::refused(caller, fmt::format("connect to service {}", in_quotes(service)));
   if (!grant.allowed) return denied;
   const Result<v1::Resource> found = lookups.service(service);
   if (absl::IsNotFound(found.status())) {
     if (!grant.only_services.empty()) return denied;
     return coded(absl::StatusCode::kNotFound, "HF2201",
-                 fmt::format("there is no service {}", quoted(service)));
+                 fmt::format("there is no service {}", in_quotes(service)));
   }
   if (!found.ok()) return not_known("services");
   if (!identity::covers(grant, *found)) return denied;
@@ -88,7 +88,7 @@ Result<v1::ServicePort> find_port(const v1::Service& service, const std::string&
   }
   return coded(absl::StatusCode::kNotFound, "HF2304",
                port.empty() ? std::string("the service has no port that takes connections")
-                            : fmt::format("the service has no port {}", quoted(port)));
+                            : fmt::format("the service has no port {}", in_quotes(port)));
 }
 
 }  // namespace holdfast::ingress

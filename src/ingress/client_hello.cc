@@ -9,7 +9,6 @@
 namespace holdfast::ingress {
 namespace {
 
-using State = ClientHello::State;
 using std::string_view;
 
 constexpr uint8_t kHandshakeRecord = 22;
@@ -50,19 +49,19 @@ class Fields {
 
 // The message's bytes as far as they came, without the headers of their records. Sets `state` if
 // this is no TLS.
-std::string join_records(string_view bytes, State& state) {
+std::string join_records(string_view bytes, ClientHello::State& state) {
   std::string message;
   while (!bytes.empty()) {
     const auto at = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
     const bool is_record = at(0) == kHandshakeRecord && (bytes.size() < 2 || at(1) == 3);
     if (!is_record) {
-      state = State::NotTls;
+      state = ClientHello::State::NotTls;
       return {};
     }
     if (bytes.size() < kRecordHeaderBytes) break;
     const size_t length = size_t{at(3)} << 8 | at(4);
     if (length == 0 || length > kMaxRecordBytes) {
-      state = State::NotTls;
+      state = ClientHello::State::NotTls;
       return {};
     }
     bytes.remove_prefix(kRecordHeaderBytes);
@@ -94,19 +93,19 @@ bool is_host_name(string_view name) {
 ClientHello read_names(string_view extension) {
   Fields outer(extension);
   Fields list(outer.sized(2));
-  if (!outer.whole() || !outer.done()) return {.state = State::NotTls};
+  if (!outer.whole() || !outer.done()) return {.state = ClientHello::State::NotTls};
   std::optional<string_view> found;
   while (!list.done() && list.whole()) {
     const size_t type = list.number(1);
     const string_view name = list.sized(2);
     if (type != kHostName) continue;
-    if (found) return {.state = State::NotTls};
+    if (found) return {.state = ClientHello::State::NotTls};
     found = name;
   }
-  if (!list.whole()) return {.state = State::NotTls};
-  if (!found) return {.state = State::NoName};
-  if (!is_host_name(*found)) return {.state = State::NotTls};
-  return {.state = State::Named, .name = lower_case(*found)};
+  if (!list.whole()) return {.state = ClientHello::State::NotTls};
+  if (!found) return {.state = ClientHello::State::NoName};
+  if (!is_host_name(*found)) return {.state = ClientHello::State::NotTls};
+  return {.state = ClientHello::State::Named, .name = lower_case(*found)};
 }
 
 ClientHello read_extensions(string_view extensions) {
@@ -116,39 +115,42 @@ ClientHello read_extensions(string_view extensions) {
     const size_t type = fields.number(2);
     const string_view body = fields.sized(2);
     if (type != kServerName) continue;
-    if (names) return {.state = State::NotTls};
+    if (names) return {.state = ClientHello::State::NotTls};
     names = body;
   }
-  if (!fields.whole()) return {.state = State::NotTls};
-  return names ? read_names(*names) : ClientHello{.state = State::NoName};
+  if (!fields.whole()) return {.state = ClientHello::State::NotTls};
+  return names ? read_names(*names) : ClientHello{.state = ClientHello::State::NoName};
 }
 
 ClientHello read_body(string_view body) {
   Fields fields(body);
-  fields.take(2 + 32);                                                   // version, random
-  fields.sized(1);                                                       // session
-  fields.sized(2);                                                       // cipher suites
-  fields.sized(1);                                                       // compression
-  if (fields.whole() && fields.done()) return {.state = State::NoName};  // no extensions at all
+  fields.take(2 + 32);  // version, random
+  fields.sized(1);      // session
+  fields.sized(2);      // cipher suites
+  fields.sized(1);      // compression
+  if (fields.whole() && fields.done())
+    return {.state = ClientHello::State::NoName};  // no extensions at all
   const string_view extensions = fields.sized(2);
-  if (!fields.whole() || !fields.done()) return {.state = State::NotTls};
+  if (!fields.whole() || !fields.done()) return {.state = ClientHello::State::NotTls};
   return read_extensions(extensions);
 }
 
 }  // namespace
 
 ClientHello read_client_hello(string_view bytes) {
-  State state = State::NeedMore;
+  ClientHello::State state = ClientHello::State::NeedMore;
   const std::string message = join_records(bytes.substr(0, kMaxClientHelloBytes), state);
-  if (state != State::NeedMore) return {.state = state};
-  const State more = bytes.size() < kMaxClientHelloBytes ? State::NeedMore : State::TooLong;
+  if (state != ClientHello::State::NeedMore) return {.state = state};
+  const ClientHello::State more = bytes.size() < kMaxClientHelloBytes ? ClientHello::State::NeedMore
+                                                                      : ClientHello::State::TooLong;
   if (message.empty()) return {.state = more};
-  if (static_cast<uint8_t>(message[0]) != kClientHelloMessage) return {.state = State::NotTls};
+  if (static_cast<uint8_t>(message[0]) != kClientHelloMessage)
+    return {.state = ClientHello::State::NotTls};
   if (message.size() < kMessageHeaderBytes) return {.state = more};
   Fields fields(message);
   fields.number(1);
   const size_t length = fields.number(3);
-  if (length > kMaxClientHelloBytes) return {.state = State::TooLong};
+  if (length > kMaxClientHelloBytes) return {.state = ClientHello::State::TooLong};
   if (message.size() < kMessageHeaderBytes + length) return {.state = more};
   return read_body(fields.take(length));
 }

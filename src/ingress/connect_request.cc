@@ -8,7 +8,6 @@
 namespace holdfast::ingress {
 namespace {
 
-using State = ConnectRequest::State;
 using std::string_view;
 
 constexpr string_view kMethod = "CONNECT ";
@@ -19,7 +18,7 @@ constexpr size_t kMaxPortBytes = 253;
 constexpr size_t kMaxHeaders = 128;
 
 ConnectRequest bad(string_view problem) {
-  return {.state = State::Bad, .problem = problem};
+  return {.state = ConnectRequest::State::Bad, .problem = problem};
 }
 
 bool is_name_character(char c) {
@@ -87,7 +86,7 @@ ConnectRequest read_line(string_view line) {
       !std::ranges::all_of(port, is_name_character)) {
     return bad("write CONNECT SERVICE:PORT");
   }
-  return {.state = State::Connect,
+  return {.state = ConnectRequest::State::Connect,
           .host = std::string(host),
           .port = port == "0" ? "" : std::string(port)};
 }
@@ -96,15 +95,17 @@ ConnectRequest read_line(string_view line) {
 
 ConnectRequest read_connect_request(string_view bytes) {
   const size_t begun = std::min(bytes.size(), kMethod.size());
-  if (bytes.substr(0, begun) != kMethod.substr(0, begun)) return {.state = State::Other};
+  if (bytes.substr(0, begun) != kMethod.substr(0, begun))
+    return {.state = ConnectRequest::State::Other};
   const size_t end = bytes.substr(0, kMaxHeadBytes).find(kHeadEnd);
   if (end == string_view::npos) {
-    return {.state = bytes.size() < kMaxHeadBytes ? State::NeedMore : State::TooLong};
+    return {.state = bytes.size() < kMaxHeadBytes ? ConnectRequest::State::NeedMore
+                                                  : ConnectRequest::State::TooLong};
   }
   const string_view head = bytes.substr(kMethod.size(), end - kMethod.size());
   const size_t first = std::min(head.find(kLineEnd), head.size());
   ConnectRequest request = read_line(head.substr(0, first));
-  if (request.state != State::Connect) return request;
+  if (request.state != ConnectRequest::State::Connect) return request;
   const string_view headers = head.substr(std::min(first + kLineEnd.size(), head.size()));
   if (const char* problem = headers_problem(headers)) return bad(problem);
   request.head_bytes = end + kHeadEnd.size();

@@ -5,7 +5,7 @@
 namespace holdfast::ingress {
 namespace {
 
-using State = ConnectRequest::State;
+using ConnectRequestState = ConnectRequest::State;
 
 constexpr std::string_view kWeb =
     "CONNECT web:80 HTTP/1.1\r\nHost: web:80\r\nUser-Agent: x\r\n\r\n";
@@ -13,7 +13,7 @@ constexpr std::string_view kWeb =
 TEST(ConnectRequest, SaysTheServiceAndThePort) {
   const ConnectRequest read = read_connect_request(std::string(kWeb) + "first bytes");
 
-  EXPECT_EQ(read.state, State::Connect);
+  EXPECT_EQ(read.state, ConnectRequestState::Connect);
   EXPECT_EQ(read.host, "web");
   EXPECT_EQ(read.port, "80");
   EXPECT_EQ(read.head_bytes, kWeb.size());
@@ -23,20 +23,21 @@ TEST(ConnectRequest, TakesAPortByNameAndZeroForTheFirst) {
   EXPECT_EQ(read_connect_request("CONNECT api:metrics HTTP/1.1\r\nHost: x\r\n\r\n").port,
             "metrics");
   const ConnectRequest first = read_connect_request("CONNECT api:0 HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_EQ(first.state, State::Connect);
+  EXPECT_EQ(first.state, ConnectRequestState::Connect);
   EXPECT_EQ(first.port, "");
 }
 
 TEST(ConnectRequest, AsksForMoreAtEveryByteBeforeItsEnd) {
   for (size_t size = 0; size < kWeb.size(); ++size) {
-    EXPECT_EQ(read_connect_request(kWeb.substr(0, size)).state, State::NeedMore) << size;
+    EXPECT_EQ(read_connect_request(kWeb.substr(0, size)).state, ConnectRequestState::NeedMore)
+        << size;
   }
 }
 
 TEST(ConnectRequest, OtherMethodsAreNotItsAffair) {
-  EXPECT_EQ(read_connect_request("G").state, State::Other);
-  EXPECT_EQ(read_connect_request("connect web:80 HTTP/1.1").state, State::Other);
-  EXPECT_EQ(read_connect_request("CONNECTX").state, State::Other);
+  EXPECT_EQ(read_connect_request("G").state, ConnectRequestState::Other);
+  EXPECT_EQ(read_connect_request("connect web:80 HTTP/1.1").state, ConnectRequestState::Other);
+  EXPECT_EQ(read_connect_request("CONNECTX").state, ConnectRequestState::Other);
 }
 
 TEST(ConnectRequest, IsStrict) {
@@ -63,7 +64,7 @@ TEST(ConnectRequest, IsStrict) {
   };
   for (const std::string_view head : heads) {
     const ConnectRequest read = read_connect_request(std::string(head) + "\r\n\r\n");
-    EXPECT_EQ(read.state, State::Bad) << head;
+    EXPECT_EQ(read.state, ConnectRequestState::Bad) << head;
     EXPECT_FALSE(read.problem.empty()) << head;
   }
 }
@@ -71,15 +72,15 @@ TEST(ConnectRequest, IsStrict) {
 TEST(ConnectRequest, AHeadBeyondItsLimitIsRefused) {
   std::string head = "CONNECT web:80 HTTP/1.1\r\nHost: x\r\nX: ";
   head.append(kMaxHeadBytes - head.size() - 1, 'a');
-  EXPECT_EQ(read_connect_request(head).state, State::NeedMore);
-  EXPECT_EQ(read_connect_request(head + "a").state, State::TooLong);
-  EXPECT_EQ(read_connect_request(head + "aa\r\n\r\n").state, State::TooLong);
+  EXPECT_EQ(read_connect_request(head).state, ConnectRequestState::NeedMore);
+  EXPECT_EQ(read_connect_request(head + "a").state, ConnectRequestState::TooLong);
+  EXPECT_EQ(read_connect_request(head + "aa\r\n\r\n").state, ConnectRequestState::TooLong);
 }
 
 TEST(ConnectRequest, MoreHeadersThanAnyoneNeedsAreRefused) {
   std::string head = "CONNECT web:80 HTTP/1.1\r\nHost: x\r\n";
   for (int i = 0; i < 200; ++i) head += "a:\r\n";
-  EXPECT_EQ(read_connect_request(head + "\r\n").state, State::Bad);
+  EXPECT_EQ(read_connect_request(head + "\r\n").state, ConnectRequestState::Bad);
 }
 
 TEST(ServiceOfHost, LeavesTheClustersNameOut) {

@@ -13,7 +13,6 @@
 namespace holdfast::ingress {
 namespace {
 
-using Kind = ListenerSpec::Kind;
 using std::string_view;
 
 constexpr size_t kMaxSpecBytes = 64 << 10;
@@ -22,7 +21,7 @@ constexpr string_view kForm =
 
 Status wrong(string_view text, string_view why) {
   return coded(absl::StatusCode::kInvalidArgument, "HF2306",
-               fmt::format("{}: {}", quoted(text, 128), why));
+               fmt::format("{}: {}", in_quotes(text, 128), why));
 }
 
 // Null if it is ADDRESS:PORT with an IP address, port 0 included.
@@ -57,7 +56,7 @@ Result<ServedPort> parse_served(string_view text, string_view whole) {
 }
 
 Status check_services(const ListenerSpec& spec, string_view text) {
-  if (spec.kind == Kind::Tcp && spec.services.size() != 1) {
+  if (spec.kind == ListenerSpec::Kind::Tcp && spec.services.size() != 1) {
     return wrong(text, "a TCP port leads to one service; use sni: for several");
   }
   if (spec.services.size() > kMaxServicesPerListener) {
@@ -68,7 +67,7 @@ Status check_services(const ListenerSpec& spec, string_view text) {
       return equal_without_case(other.service, each->service);
     };
     if (std::any_of(spec.services.begin(), each, same)) {
-      return wrong(text, fmt::format("{} is named twice", quoted(each->service)));
+      return wrong(text, fmt::format("{} is named twice", in_quotes(each->service)));
     }
   }
   return absl::OkStatus();
@@ -80,7 +79,7 @@ Result<ListenerSpec> parse_listener_spec(string_view text) {
   if (text.size() > kMaxSpecBytes) return wrong(text, "is too long");
   ListenerSpec spec;
   if (text.starts_with("sni:")) {
-    spec.kind = Kind::Sni;
+    spec.kind = ListenerSpec::Kind::Sni;
   } else if (!text.starts_with("tcp:")) {
     return wrong(text, kForm);
   }
@@ -101,7 +100,8 @@ Result<ListenerSpec> parse_listener_spec(string_view text) {
 }
 
 std::string to_string(const ListenerSpec& spec) {
-  std::string out = fmt::format("{}:{}", spec.kind == Kind::Tcp ? "tcp" : "sni", spec.address);
+  std::string out =
+      fmt::format("{}:{}", spec.kind == ListenerSpec::Kind::Tcp ? "tcp" : "sni", spec.address);
   char before = '=';
   for (const ServedPort& each : spec.services) {
     out += before + each.service;

@@ -18,7 +18,6 @@ namespace holdfast::ingress {
 namespace {
 
 using identity::Identity;
-using State = ConnectRequest::State;
 
 constexpr std::string_view kListener = "public";
 constexpr std::string_view kEstablished = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -40,7 +39,7 @@ class PublicClient {
     if (!read.ok()) co_return co_await end_with(read, Asked::Connect);
     slot_.settle();
     const Result<Identity> caller = identify();
-    if (head_.state == State::Connect) {
+    if (head_.state == ConnectRequest::State::Connect) {
       const Status carried = caller.ok() ? co_await connect(*caller) : caller.status();
       if (!carried.ok()) co_await end_with(carried, Asked::Connect);
     } else {
@@ -86,17 +85,17 @@ asio::awaitable<Status> PublicClient::read_head() {
                     fmt::format("no TLS: {}", std::string(shaken.message())));
   }
   secure_ = true;
-  while (head_.state == State::NeedMore) {
+  while (head_.state == ConnectRequest::State::NeedMore) {
     const Status more = co_await read_more();
     if (!more.ok()) {
       co_return coded(absl::StatusCode::kCancelled, "HF2307", "the client has gone");
     }
     head_ = read_connect_request(pending_);
   }
-  if (head_.state == State::Bad) {
+  if (head_.state == ConnectRequest::State::Bad) {
     co_return coded(absl::StatusCode::kInvalidArgument, "HF2303", head_.problem);
   }
-  if (head_.state == State::TooLong) {
+  if (head_.state == ConnectRequest::State::TooLong) {
     co_return coded(absl::StatusCode::kOutOfRange, "HF2303", "the request's head is too long");
   }
   co_return absl::OkStatus();

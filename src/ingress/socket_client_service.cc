@@ -143,7 +143,7 @@ asio::awaitable<void> serve_sni(IngressShared& shared, Client client, const List
   if (served == nullptr) {
     refuse(shared, "sni", client,
            coded(absl::StatusCode::kNotFound, "HF2301",
-                 fmt::format("{} is not served here", quoted(hello.name))));
+                 fmt::format("{} is not served here", in_quotes(hello.name))));
     co_return co_await say_unknown(shared, std::move(client));
   }
   co_await carry(shared, std::move(client),

@@ -34,7 +34,7 @@ struct Action {
     TRY(const std::string word, text(name));
     if (word.empty() || word == first) return false;
     if (word == other) return true;
-    return wrong(name, fmt::format("is {}, which is not known", quoted(word)));
+    return wrong(name, fmt::format("is {}, which is not known", in_quotes(word)));
   }
   void collect_unknown(std::initializer_list<string_view> known,
                        std::vector<std::string>& unknown) const {
@@ -62,7 +62,7 @@ Result<uint16_t> named_port(const Action& action, string_view name, const json::
   const bool digits = absl::SimpleAtoi(absl::string_view(name.data(), name.size()), &number);
   if (digits && number >= 1 && number <= 65535) return static_cast<uint16_t>(number);
   return action.wrong(
-      "port", fmt::format("is {}, and no port of the container has that name", quoted(name)));
+      "port", fmt::format("is {}, and no port of the container has that name", in_quotes(name)));
 }
 
 Result<uint16_t> resolved_port(const Action& action, const json::object& container) {

@@ -35,8 +35,8 @@ bool is_set(const Was& was) {
 }
 
 // What we wrote over `before`.
-std::string written(const json::object& pod, const Record& old, string_view name,
-                    const Was& before) {
+std::string written_annotation(const json::object& pod, const Record& old, string_view name,
+                               const Was& before) {
   if (name == kVirtualProbes) return "enabled";
   if (name == kVirtualProbesPort) return std::to_string(old.port);
   const bool of_twin = name == kExcludeInbound && !is_set(before);
@@ -52,7 +52,7 @@ Was user_value(const json::object& pod, const Record& old, string_view name) {
   const json::value* noted = find(old.annotations, name);
   if (noted == nullptr || !now) return now;
   Was before = was_from(*noted);
-  if (text_of(now) == written(pod, old, name, before)) return before;
+  if (text_of(now) == written_annotation(pod, old, name, before)) return before;
   if (!is_exclusion(name)) return now;
   const std::string rest = without_ports(text_of(now), old.excluded);
   return rest.empty() ? Was() : Was(json::value(rest));
@@ -67,7 +67,7 @@ std::string chosen(const json::object& pod, const Record& old, string_view own, 
 Status wrong_value(string_view own, string_view seed, string_view value, string_view right) {
   return coded(
       absl::StatusCode::kInvalidArgument, "HF7103",
-      fmt::format("the annotation {} (or {}) is {}; use {}", own, seed, quoted(value), right));
+      fmt::format("the annotation {} (or {}) is {}; use {}", own, seed, in_quotes(value), right));
 }
 
 Status check_exclusions(const json::object& pod, const Record& old, string_view name) {
@@ -77,7 +77,7 @@ Status check_exclusions(const json::object& pod, const Record& old, string_view 
   return coded(absl::StatusCode::kInvalidArgument, "HF7103",
                fmt::format("the annotation {} is {}, and {} is no port; use ports from 1 to 65535, "
                            "or ranges of them, with commas between",
-                           name, quoted(list), quoted(*part)));
+                           name, in_quotes(list), in_quotes(*part)));
 }
 
 bool is_on(string_view text) {

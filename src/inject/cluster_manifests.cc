@@ -260,20 +260,20 @@ Status check_options(const ClusterOptions& options) {
   if (!is_dns_label(options.name_space) || options.name_space.starts_with("kube-")) {
     return wrong("--namespace", fmt::format("{} is no namespace of its own: letters in lower case, "
                                             "digits and dashes, not kube-*",
-                                            quoted(options.name_space)));
+                                            in_quotes(options.name_space)));
   }
   if (!is_dns_name(options.secret)) {
     return wrong(
         "--existing-secret",
         fmt::format("{} is no secret's name: letters in lower case, digits, dashes and dots",
-                    quoted(options.secret)));
+                    in_quotes(options.secret)));
   }
   if (!is_image(options.image)) {
-    return wrong("--image", fmt::format("{} is no image", quoted(options.image)));
+    return wrong("--image", fmt::format("{} is no image", in_quotes(options.image)));
   }
   if (options.failure_policy != "Fail" && options.failure_policy != "Ignore") {
     return wrong("--failure-policy",
-                 fmt::format("{} is neither Fail nor Ignore", quoted(options.failure_policy)));
+                 fmt::format("{} is neither Fail nor Ignore", in_quotes(options.failure_policy)));
   }
   TRY_OK(check_number("--timeout-seconds", options.timeout_seconds, 1, 30));
   TRY_OK(check_number("--replicas", options.replicas, 1, 100));

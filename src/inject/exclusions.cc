@@ -29,7 +29,7 @@ std::vector<string_view> parts(string_view list) {
   return out;
 }
 
-bool is_blank(string_view list) {
+bool is_space(string_view list) {
   return list.find_first_not_of(" \t\r\n\v\f") == string_view::npos;
 }
 
@@ -91,7 +91,7 @@ std::optional<uint16_t> read_port(string_view text) {
 }
 
 std::optional<std::string> wrong_part(string_view list) {
-  if (is_blank(list)) return std::nullopt;
+  if (is_space(list)) return std::nullopt;
   for (const string_view part : parts(list)) {
     if (!read_range(part)) return std::string(part);
   }
@@ -105,7 +105,7 @@ std::string with_ports(string_view list, std::span<const uint16_t> ports) {
     if (!there.has(port)) out += fmt::format("{}{}", out.empty() ? "" : ",", port);
   }
   if (out.empty()) return std::string(list);
-  return is_blank(list) ? out : fmt::format("{},{}", out, list);
+  return is_space(list) ? out : fmt::format("{},{}", out, list);
 }
 
 std::string without_ports(string_view list, std::span<const uint16_t> ports) {

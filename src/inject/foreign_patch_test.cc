@@ -16,6 +16,7 @@
 #include "inject/golden_files.h"
 #include "inject/random_pods.h"
 #include "inject/translate.h"
+#include "support/paths.h"
 
 namespace holdfast::inject {
 namespace {
@@ -56,7 +57,7 @@ std::string temporary(const char* name) {
 }
 
 std::string printed_by(const std::string& script, const std::string& input) {
-  return output_of("/usr/bin/python3 " HF_SOURCE_DIR "/src/inject/testdata/" + script + " <" +
+  return output_of("/usr/bin/python3 " + test::in_tree("src/inject/testdata/") + script + " <" +
                    input + " 2>&1");
 }
 
@@ -87,7 +88,7 @@ std::string schema_line(const json::value& before, const Result<Translation>& th
 
 std::string golden_lines() {
   std::string out;
-  for (const std::filesystem::path& path : golden_inputs()) {
+  for (const std::filesystem::path& path : golden_inputs(test::in_tree("src/inject/testdata"))) {
     const std::string text = read_file(path);
     for (const json::value& document : values_of(text)) {
       out += schema_line(document, translate(document, golden_options(text).inject));

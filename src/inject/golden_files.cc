@@ -12,9 +12,9 @@ namespace holdfast::inject {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> golden_inputs() {
+std::vector<fs::path> golden_inputs(const std::string& folder) {
   std::vector<fs::path> out;
-  for (const auto& entry : fs::directory_iterator(HF_SOURCE_DIR "/src/inject/testdata")) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename().string().contains(".input.")) out.push_back(entry.path());
   }
   std::ranges::sort(out);

@@ -11,8 +11,8 @@
 
 namespace holdfast::inject {
 
-// Every NAME.input.yaml and NAME.input.json, in order.
-std::vector<std::filesystem::path> golden_inputs();
+// Every NAME.input.yaml and NAME.input.json of the folder testdata/, in order.
+std::vector<std::filesystem::path> golden_inputs(const std::string& folder);
 std::string read_file(const std::filesystem::path& path);
 // As the first line of the text says.
 ManifestOptions golden_options(const std::string& text);

@@ -9,6 +9,7 @@
 
 #include "inject/golden_files.h"
 #include "inject/manifest.h"
+#include "support/paths.h"
 
 namespace holdfast::inject {
 namespace {
@@ -70,11 +71,13 @@ TEST_P(Golden, IsInTheTableOfCases) {
   EXPECT_TRUE(table.contains("`" + name + "`")) << name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(golden_inputs()), [](const auto& one) {
-  std::string name = one.param.stem().stem().string();
-  std::erase_if(name, [](char c) { return c == '_' || c == '-'; });
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Files, Golden,
+                         testing::ValuesIn(golden_inputs(test::in_tree("src/inject/testdata"))),
+                         [](const auto& one) {
+                           std::string name = one.param.stem().stem().string();
+                           std::erase_if(name, [](char c) { return c == '_' || c == '-'; });
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace holdfast::inject

@@ -17,7 +17,7 @@ constexpr const char* kPod =
     "kind: Pod\nspec:\n  containers:\n  - name: a\n    livenessProbe:\n"
     "      httpGet: {path: /live, port: 80}  # why\n";
 
-Manifest translated(std::string_view text) {
+Manifest translated_manifest(std::string_view text) {
   Result<Manifest> out = translate_manifest(text, {});
   EXPECT_TRUE(out.ok()) << out.status() << "\n" << text;
   return out.ok() ? *std::move(out) : Manifest();
@@ -36,7 +36,7 @@ TEST(Manifest, WhatNeedsNoChangeKeepsEveryByte) {
       "kind: Pod\nspec: &s {containers: [{name: a}]}\nother: *s\n",
   };
   for (const char* text : texts) {
-    const Manifest manifest = translated(text);
+    const Manifest manifest = translated_manifest(text);
     EXPECT_EQ(manifest.text, text);
     EXPECT_EQ(manifest.changed, 0u);
   }
@@ -48,7 +48,7 @@ TEST(Manifest, ScalarsThatArePlainOrQuotedStaySo) {
                            "  folded: >-\n    one\n    two\n  plain: a\n    b\n"
                            "  key with space: !!binary aGk=\n  ? q\n  : r\n";
 
-  const Manifest manifest = translated(text);
+  const Manifest manifest = translated_manifest(text);
 
   EXPECT_EQ(manifest.changed, 1u);
   const std::string tail = text.substr(text.find("  extra:"));
@@ -61,7 +61,7 @@ TEST(Manifest, LinesEndAsTheyDid) {
   for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
     text.insert(at, "\r");
 
-  const Manifest manifest = translated(text);
+  const Manifest manifest = translated_manifest(text);
 
   for (size_t at = 0; (at = manifest.text.find('\n', at)) != std::string::npos; ++at) {
     ASSERT_EQ(manifest.text[at - 1], '\r') << manifest.text.substr(0, at);
@@ -70,7 +70,7 @@ TEST(Manifest, LinesEndAsTheyDid) {
 
 TEST(Manifest, AnAliasThatWouldChangeWhatItSharesIsWrittenOut) {
   // The two probes differ once their timeouts do, so they cannot stay one.
-  const Manifest manifest = translated(
+  const Manifest manifest = translated_manifest(
       "kind: Pod\nspec:\n  containers:\n  - name: a\n    livenessProbe:\n"
       "      httpGet: &get {path: /live, port: 80}\n    readinessProbe:\n"
       "      httpGet: *get\n      timeoutSeconds: 5\n  other: on\n  text: 'on'\n");
@@ -118,7 +118,7 @@ TEST(Manifest, AliasesCannotGrowWithoutEnd) {
 }
 
 TEST(Manifest, UndoingGivesTheTextBack) {
-  const Manifest there = translated(kPod);
+  const Manifest there = translated_manifest(kPod);
 
   const Result<Manifest> back = translate_manifest(there.text, {.inject = {}, .undo = true});
 

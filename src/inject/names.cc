@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
+
 namespace holdfast::inject {
 namespace {
 
@@ -13,10 +15,6 @@ constexpr size_t kMaxImageBytes = 512;
 
 bool is_lower(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-bool is_letter_or_digit(char c) {
-  return is_lower(c) || (c >= 'A' && c <= 'Z');
 }
 
 bool begins_and_ends_well(string_view text) {

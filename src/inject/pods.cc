@@ -47,7 +47,7 @@ std::string owner_name(string_view kind, const json::object& object) {
   const json::object* metadata = find_object(object, "metadata");
   std::string name = metadata == nullptr ? "" : find_text(*metadata, "name");
   if (name.empty() && metadata != nullptr) name = find_text(*metadata, "generateName");
-  return name.empty() ? std::string(kind) : fmt::format("{} {}", kind, quoted(name));
+  return name.empty() ? std::string(kind) : fmt::format("{} {}", kind, in_quotes(name));
 }
 
 string_view shape_of(const json::value& value) {

@@ -30,7 +30,7 @@ std::string refusal(const json::value& document, const InjectOptions& options = 
   return std::string(translate(document, options).status().message());
 }
 
-std::vector<std::string> warnings(const json::value& document) {
+std::vector<std::string> refusal_warnings(const json::value& document) {
   std::vector<std::string> out;
   const Result<Translation> done = translate(document, {});
   EXPECT_TRUE(done.ok()) << done.status();
@@ -192,7 +192,8 @@ TEST(Refusals, AHookThatNoKubeletCallsStaysWithAWarning) {
       json::parse(R"({"preStop":{"tcpSocket":{"port":80}},"postStart":{"sleep":{"seconds":1}}})");
   const json::value hooks = document.at("spec").at("containers").at(0).at("lifecycle");
 
-  EXPECT_THAT(warnings(document), ElementsAre(AllOf(HasSubstr("HF7127"), HasSubstr("preStop"))));
+  EXPECT_THAT(refusal_warnings(document),
+              ElementsAre(AllOf(HasSubstr("HF7127"), HasSubstr("preStop"))));
   EXPECT_EQ(translate(document, {})->document.at("spec").at("containers").at(0).at("lifecycle"),
             hooks);
 }
@@ -220,7 +221,7 @@ TEST(Refusals, ProbesThatTheHandlersListDoesNotTakeAnyMoreStayWithAWarningEach) 
   }
   const json::value document{{"kind", "Pod"}, {"spec", {{"containers", containers}}}};
 
-  const std::vector<std::string> said = warnings(document);
+  const std::vector<std::string> said = refusal_warnings(document);
 
   EXPECT_EQ(said.size(), 1100U - 1024U);
   EXPECT_THAT(said, testing::Each(testing::StartsWith("HF7121: ")));
@@ -240,13 +241,13 @@ TEST(Refusals, EachWarningHasACodeAndItsPlace) {
   for (const auto& [probe, begin] : rows) {
     json::value document = pod();
     document.at("spec").at("containers").at(0).as_object()["livenessProbe"] = json::parse(probe);
-    EXPECT_THAT(warnings(document), ElementsAre(testing::StartsWith(begin))) << probe;
+    EXPECT_THAT(refusal_warnings(document), ElementsAre(testing::StartsWith(begin))) << probe;
   }
-  EXPECT_THAT(warnings(pod("{}", R"(,"hostNetwork":true)")),
+  EXPECT_THAT(refusal_warnings(pod("{}", R"(,"hostNetwork":true)")),
               ElementsAre(testing::StartsWith("HF7125: Pod \"a\": the pod is in")));
   json::value twins = pod();
   twins.at("spec").at("containers").as_array().push_back(twins.at("spec").at("containers").at(0));
-  EXPECT_THAT(warnings(twins), ElementsAre(testing::StartsWith("HF7124: ")));
+  EXPECT_THAT(refusal_warnings(twins), ElementsAre(testing::StartsWith("HF7124: ")));
 }
 
 }  // namespace

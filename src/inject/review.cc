@@ -22,26 +22,26 @@ constexpr string_view kGroup = "admission.k8s.io/";
 constexpr string_view kVersions[] = {"admission.k8s.io/v1", "admission.k8s.io/v1beta1"};
 constexpr int kBadRequest = 400;
 constexpr size_t kMaxMessageBytes = 1024;
-constexpr size_t kMaxNameBytes = 128;
+constexpr size_t kMaxReviewNameBytes = 128;
 
-string_view view(const json::string& text) {
+string_view view_of(const json::string& text) {
   return {text.data(), text.size()};
 }
 
-json::string_view to_json(string_view text) {
+json::string_view json_view(string_view text) {
   return {text.data(), text.size()};
 }
 
 // Null unless it is there and an object.
 const json::object* object_in(const json::object& parent, string_view key) {
-  const json::value* found = parent.if_contains(to_json(key));
+  const json::value* found = parent.if_contains(json_view(key));
   return found != nullptr ? found->if_object() : nullptr;
 }
 
 // Empty unless it is there and a text.
 string_view text_in(const json::object* parent, string_view key) {
-  const json::value* found = parent != nullptr ? parent->if_contains(to_json(key)) : nullptr;
-  return found != nullptr && found->is_string() ? view(found->get_string()) : string_view();
+  const json::value* found = parent != nullptr ? parent->if_contains(json_view(key)) : nullptr;
+  return found != nullptr && found->is_string() ? view_of(found->get_string()) : string_view();
 }
 
 // One line that a terminal and a header take, cut between characters.
@@ -73,7 +73,7 @@ Status read_question(const json::value& document, Asked& asked) {
   const auto known = std::ranges::find(kVersions, version);
   if (known == std::end(kVersions) || text_in(review, "kind") != "AdmissionReview") {
     return malformed(fmt::format("the request is not an AdmissionReview of {}v1 or v1beta1: {} {}",
-                                 kGroup, quoted(version), quoted(text_in(review, "kind"))));
+                                 kGroup, in_quotes(version), in_quotes(text_in(review, "kind"))));
   }
   asked.version = *known;
   asked.request = object_in(*review, "request");
@@ -94,7 +94,7 @@ std::string name_of(const Asked& asked) {
   const string_view prefix = text_in(metadata, "generateName");
   const std::string shown =
       !name.empty() ? std::string(name) : (prefix.empty() ? "?" : std::string(prefix) + "*");
-  return one_line(fmt::format("{}/{}", space, shown), kMaxNameBytes);
+  return one_line(fmt::format("{}/{}", space, shown), kMaxReviewNameBytes);
 }
 
 // Why it is none of ours; empty if it is a new pod that wants us.
@@ -116,9 +116,9 @@ std::string why_ignored(const Asked& asked, const ReviewOptions& options) {
 
 json::object answer_to(const Asked& asked, json::object response) {
   json::object out;
-  out["apiVersion"] = to_json(asked.version);
+  out["apiVersion"] = json_view(asked.version);
   out["kind"] = "AdmissionReview";
-  response["uid"] = to_json(asked.uid);
+  response["uid"] = json_view(asked.uid);
   out["response"] = std::move(response);
   return out;
 }
@@ -218,7 +218,7 @@ Reviewed review(string_view bytes, const ReviewOptions& options, const Translate
   json::parse_options strict;
   strict.max_depth = kMaxReviewDepth;
   json::error_code error;
-  const json::value document = json::parse(to_json(bytes), error, {}, strict);
+  const json::value document = json::parse(json_view(bytes), error, {}, strict);
   if (error) return refuse("the request is not JSON");
   Asked asked;
   const Status readable = read_question(document, asked);

@@ -183,7 +183,7 @@ Status check_name(const json::object& spec, const Handler& handler) {
     return coded(absl::StatusCode::kInvalidArgument, "HF7109",
                  fmt::format("container {} has the sidecar's name, but does not run the probe "
                              "handler: its image is no holdfastd, and it has no variable {}",
-                             quoted(handler.name), kProbesVariable));
+                             in_quotes(handler.name), kProbesVariable));
   }
   return absl::OkStatus();
 }

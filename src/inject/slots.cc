@@ -56,7 +56,7 @@ class Finder {
   void add_container(json::object& container, const std::string& called, bool native) {
     if (called.empty() || !names_.insert(called).second) {
       const bool nameless = called.empty();
-      warnings_.push_back({"HF7124", nameless ? "" : fmt::format("container {}", quoted(called)),
+      warnings_.push_back({"HF7124", nameless ? "" : fmt::format("container {}", in_quotes(called)),
                            nameless ? "a container has no name, so its probes stay as they are"
                                     : "it is the second of that name, so its probes stay as they "
                                       "are"});
@@ -141,7 +141,7 @@ std::vector<Slot> find_slots(json::object& pod, const Record& old, const Handler
 }
 
 std::string place_of(const Slot& slot) {
-  return fmt::format("container {}, {}", quoted(slot.container), slot.name);
+  return fmt::format("container {}, {}", in_quotes(slot.container), slot.name);
 }
 
 }  // namespace holdfast::inject

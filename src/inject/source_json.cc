@@ -74,7 +74,7 @@ class JsonReader {
       TRY(SourceNode name, value(depth + 1));
       if (name.shape != Shape::Scalar || name.plain) return wrong("a key must be text");
       if (!names.insert(name.text).second) {
-        return wrong(fmt::format("the key {} is there twice", quoted(name.text)));
+        return wrong(fmt::format("the key {} is there twice", in_quotes(name.text)));
       }
       if (!take(':')) return wrong("a colon is missing");
       TRY(SourceNode content, value(depth + 1));

@@ -58,4 +58,12 @@ bool apply_patch(SourceNode& root, const boost::json::array& patch);
 // The same values and types, whatever their form and place.
 bool same_content(const SourceNode& left, const SourceNode& right);
 
+inline bool is_collection(const SourceNode& node) {
+  return node.shape == SourceNode::Shape::Map || node.shape == SourceNode::Shape::List;
+}
+
+inline bool is_empty(const SourceNode& node) {
+  return node.members.empty() && node.items.empty();
+}
+
 }  // namespace holdfast::inject

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "inject/source_extent.h"
+#include "inject/source_node.h"
 #include "inject/source_write.h"
 
 namespace holdfast::inject {
@@ -13,14 +14,6 @@ namespace {
 
 using std::string_view;
 using Shape = SourceNode::Shape;
-
-bool is_collection(const SourceNode& node) {
-  return node.shape == Shape::Map || node.shape == Shape::List;
-}
-
-bool is_empty(const SourceNode& node) {
-  return node.members.empty() && node.items.empty();
-}
 
 bool is_measured(const SourceNode& node) {
   return node.begin != kNowhere && node.end != kNowhere;

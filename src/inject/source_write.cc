@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "inject/source_node.h"
+
 namespace holdfast::inject {
 namespace {
 
@@ -14,14 +16,6 @@ using Shape = SourceNode::Shape;
 
 std::string json_text(const std::string& text) {
   return boost::json::serialize(boost::json::value(text));
-}
-
-bool is_empty(const SourceNode& node) {
-  return node.members.empty() && node.items.empty();
-}
-
-bool is_collection(const SourceNode& node) {
-  return node.shape == Shape::Map || node.shape == Shape::List;
 }
 
 // Printable, on one line, and not to be folded at its ends.

@@ -185,7 +185,7 @@ class SourceHandler final : public YAML::EventHandler {
   void take_key(Frame& frame, SourceNode node) {
     if (node.shape != Shape::Scalar) return fail(frame.line, "a key must be text");
     if (!frame.names.insert(node.text).second && node.text != "<<") {
-      return fail(frame.line, fmt::format("the key {} is there twice", quoted(node.text)));
+      return fail(frame.line, fmt::format("the key {} is there twice", in_quotes(node.text)));
     }
     frame.waiting = std::move(node);
   }

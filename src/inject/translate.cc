@@ -189,7 +189,7 @@ class PodTranslation {
         warnings_.push_back({"HF7123", place_of(slot),
                              fmt::format("{} is a field that the handler does not know; the probe "
                                          "is made without it",
-                                         quoted(field))});
+                                         in_quotes(field))});
       }
       planned_.push_back({std::move(slot), *std::move(path)});
     }
@@ -222,7 +222,7 @@ class PodTranslation {
       const json::value* number = find(*port, "containerPort");
       const bool tcp = protocol.empty() || protocol == "TCP";
       if (tcp && number != nullptr && port_number(*number) == settings_.port) {
-        return taken_port(fmt::format("container {}, containerPort", quoted(name)));
+        return taken_port(fmt::format("container {}, containerPort", in_quotes(name)));
       }
     }
     return absl::OkStatus();
@@ -300,10 +300,10 @@ Status check_options(const InjectOptions& options) {
     return wrong(
         fmt::format("the sidecar's name {} is no container's: use letters in lower case, "
                     "digits and dashes, at most 63",
-                    quoted(options.sidecar)));
+                    in_quotes(options.sidecar)));
   }
   if (!is_image(options.image)) {
-    return wrong(fmt::format("the sidecar's image {} is none", quoted(options.image)));
+    return wrong(fmt::format("the sidecar's image {} is none", in_quotes(options.image)));
   }
   return absl::OkStatus();
 }

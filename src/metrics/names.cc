@@ -39,7 +39,7 @@ bool is_snake_case(std::string_view name) {
 }
 
 Status bad(std::string_view name, std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("metric name {}: {}", quoted(name), what));
+  return absl::InvalidArgumentError(fmt::format("metric name {}: {}", in_quotes(name), what));
 }
 
 Status validate_units(std::string_view name) {
@@ -83,11 +83,11 @@ Status validate_name(Type type, std::string_view name) {
 Status validate_label_name(std::string_view name) {
   if (!is_snake_case(name)) {
     return absl::InvalidArgumentError(fmt::format(
-        "label name {}: use lower-case words joined by single underscores", quoted(name)));
+        "label name {}: use lower-case words joined by single underscores", in_quotes(name)));
   }
   if (std::find(kReservedLabels.begin(), kReservedLabels.end(), name) != kReservedLabels.end()) {
-    return absl::InvalidArgumentError(
-        fmt::format("label name {}: the exposition adds it itself; choose another", quoted(name)));
+    return absl::InvalidArgumentError(fmt::format(
+        "label name {}: the exposition adds it itself; choose another", in_quotes(name)));
   }
   return absl::OkStatus();
 }

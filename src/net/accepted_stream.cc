@@ -10,10 +10,10 @@
 #include <system_error>
 #include <utility>
 
+#include "net/as_value.h"
+
 namespace holdfast::net {
 namespace {
-
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 
 Status failed(int error) {
   return absl::UnavailableError(std::generic_category().message(error));

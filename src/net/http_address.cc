@@ -47,7 +47,7 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
   const auto wrong = [&] {
     return absl::InvalidArgumentError(
         fmt::format("{} is no address to listen on; use 127.0.0.1:8080, [::1]:8080 or unix:PATH",
-                    quoted(text)));
+                    in_quotes(text)));
   };
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong();

@@ -10,18 +10,14 @@
 #include <algorithm>
 #include <array>
 
+#include "net/task_group.h"
+
 namespace holdfast::net {
 namespace {
 
 constexpr size_t kWaitingReadBytes = 2 << 10;  // what an idle connection keeps ready
 constexpr size_t kBodyReadBytes = 16 << 10;
 constexpr size_t kWritePieceBytes = 64 << 10;
-
-// A cancelled part of a pair ends by the errors of what it waits for, not by an exception.
-asio::awaitable<void> without_throwing(asio::awaitable<void> task) {
-  co_await asio::this_coro::throw_if_cancelled(false);
-  co_await std::move(task);
-}
 
 HttpResponse busy() {
   return http_error(503, "HF1020", "too many requests are being read; try again later");

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "net/as_value.h"
 #include "net/look_up.h"
 #include "net/tls_stream.h"
 #include "net/within.h"
@@ -18,8 +19,6 @@ namespace {
 
 using asio::ip::tcp;
 using Stream = std::unique_ptr<HttpStream>;
-
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 
 asio::awaitable<Result<StreamSocket>> open_socket(const StreamEndpoint& endpoint,
                                                   const DialOptions& /*options*/) {

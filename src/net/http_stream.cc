@@ -11,10 +11,10 @@
 
 #include <cerrno>
 
+#include "net/as_value.h"
+
 namespace holdfast::net {
 namespace {
-
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 
 class PlainStream final : public HttpStream {
  public:

@@ -15,6 +15,7 @@
 #include <set>
 #include <utility>
 
+#include "net/as_value.h"
 #include "net/http_address.h"
 
 namespace holdfast::net {
@@ -22,7 +23,6 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kLongestHost = 253;
 constexpr size_t kMaxEndpoints = 8;  // of one name
 constexpr size_t kMaxQueries = 256;  // names at once; they take turns

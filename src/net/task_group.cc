@@ -12,16 +12,11 @@
 #include "base/check.h"
 
 namespace holdfast::net {
-namespace {
 
-// By default Asio throws from whatever a cancelled coroutine awaits next. Here it is a value: what
-// was waited for ends with an error, and pause() answers false from then on.
 asio::awaitable<void> without_throwing(asio::awaitable<void> task) {
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await std::move(task);
 }
-
-}  // namespace
 
 TaskGroup::TaskGroup(const asio::any_io_executor& executor)
     : executor_(executor), empty_(executor, asio::steady_timer::time_point::max()) {}

@@ -18,6 +18,10 @@ namespace holdfast::net {
 
 namespace asio = boost::asio;
 
+// Cancellation as a value: by default Asio throws from whatever a cancelled coroutine awaits next.
+// In `task` the wait ends with an error instead, and pause() answers false from then on.
+asio::awaitable<void> without_throwing(asio::awaitable<void> task);
+
 class TaskGroup {
  public:
   explicit TaskGroup(const asio::any_io_executor& executor);

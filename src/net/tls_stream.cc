@@ -7,10 +7,10 @@
 
 #include <optional>
 
+#include "net/as_value.h"
+
 namespace holdfast::net {
 namespace {
-
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
 
 // The first thing OpenSSL complained of, in its words; they hold nothing of the peer's.
 std::string reason_text() {

@@ -19,7 +19,7 @@ Result<rpc::KeptEpoch> load_epoch(const std::string& path, std::string cluster) 
       text.ok() ? rpc::parse_kept_epoch(*text) : Result<rpc::KeptEpoch>(text.status());
   if (!found.ok()) {
     return coded(absl::StatusCode::kDataLoss, "HF4303",
-                 fmt::format("{} cannot be read: {}", quoted(path, 256),
+                 fmt::format("{} cannot be read: {}", in_quotes(path, 256),
                              split_reason(found.status()).message));
   }
   if (found->cluster == kept.cluster) kept.epoch = found->epoch;

@@ -13,7 +13,7 @@ namespace {
 
 Status unusable(const std::string& path, std::string_view why) {
   return coded(absl::StatusCode::kInvalidArgument, "HF5018",
-               fmt::format("{}: {}", quoted(path, 256), why));
+               fmt::format("{}: {}", in_quotes(path, 256), why));
 }
 
 Result<std::string> read_part(const std::string& path) {
@@ -47,13 +47,13 @@ std::vector<std::string> oddities(const std::string& folder, const HeldIdentity&
   std::vector<std::string> found;
   if (is_open_to_others(folder + "/identity.pem")) {
     found.push_back(fmt::format("others may read the private key in {}; use chmod 600",
-                                quoted(folder + "/identity.pem", 256)));
+                                in_quotes(folder + "/identity.pem", 256)));
   }
   if (!hints.name.empty() && hints.name != held.who.name) {
     found.push_back(
         fmt::format("{} holds the identity of {}, and its node.yaml is of {}; the "
                     "identity counts",
-                    quoted(folder, 256), identity::to_string(held.who), quoted(hints.name)));
+                    in_quotes(folder, 256), identity::to_string(held.who), in_quotes(hints.name)));
   }
   return found;
 }
@@ -66,7 +66,7 @@ Result<LoadedNode> load_node(const std::string& folder) {
   if (absl::IsNotFound(identity.status())) {
     return coded(absl::StatusCode::kFailedPrecondition, "HF5017",
                  fmt::format("{} holds no identity; join a cluster first: holdfast join",
-                             quoted(folder, 256)));
+                             in_quotes(folder, 256)));
   }
   if (!identity.ok()) return unusable(identity_path, std::string(identity.status().message()));
   IdentityPems pems = split_identity(*identity);

@@ -38,7 +38,7 @@ template <typename Row>
 void bound_reason(Row& row) {
   constexpr size_t kMaxReasonBytes = 400;
   if (row.reason().size() > kMaxReasonBytes) {
-    row.set_reason(quoted(row.reason(), kMaxReasonBytes));
+    row.set_reason(in_quotes(row.reason(), kMaxReasonBytes));
   }
 }
 template <typename Body>

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 const Outcome kWell{.healthy = true, .code = 200};
 const Outcome kSick{.healthy = false, .code = 500, .reason = "HTTP 500"};
 
-CheckSpec spec(const std::string& name, uint16_t port = 80) {
+CheckSpec check_table_spec(const std::string& name, uint16_t port = 80) {
   return {.name = name,
           .service = name.substr(0, name.find('/')),
           .probe = {.port = port},
@@ -60,7 +60,7 @@ TEST_F(CheckTableTest, AServiceWithoutACheckIsHealthy) {
 }
 
 TEST_F(CheckTableTest, AServiceIsHealthyWhileAllOfItsChecksSaySo) {
-  set({spec("api", 80), spec("api/metrics", 90)}, {"api"});
+  set({check_table_spec("api", 80), check_table_spec("api/metrics", 90)}, {"api"});
   EXPECT_EQ(table_.verdict("api").reason, "not checked yet");
 
   for (int i = 0; i < 2; ++i) {
@@ -80,7 +80,7 @@ TEST_F(CheckTableTest, AServiceIsHealthyWhileAllOfItsChecksSaySo) {
 }
 
 TEST_F(CheckTableTest, OneServicesFailureIsNotAnothers) {
-  set({spec("db", 1), spec("web", 2)}, {"db", "web"});
+  set({check_table_spec("db", 1), check_table_spec("web", 2)}, {"db", "web"});
   for (int i = 0; i < 8; ++i) {
     for (const CheckTable::Start& start : next()) {
       table_.on_outcome(start.id, start.probe.port == 1 ? kSick : kWell, now_);
@@ -94,7 +94,7 @@ TEST_F(CheckTableTest, OneServicesFailureIsNotAnothers) {
 TEST_F(CheckTableTest, AReloadThatAddsACheckTakesNothingAwayThatWorks) {
   set({}, {"web"});
 
-  set({spec("web")}, {"web"});
+  set({check_table_spec("web")}, {"web"});
   EXPECT_TRUE(healthy("web")) << "until its check says otherwise";
 
   EXPECT_THAT(run(5s, kSick), ElementsAre("web"));
@@ -102,24 +102,24 @@ TEST_F(CheckTableTest, AReloadThatAddsACheckTakesNothingAwayThatWorks) {
 }
 
 TEST_F(CheckTableTest, AServiceThatIsNewInAReloadHasToShowThatItWorks) {
-  set({spec("web")}, {"web"});
+  set({check_table_spec("web")}, {"web"});
   run(3s, kWell);
 
-  set({spec("web"), spec("db")}, {"db", "web"});
+  set({check_table_spec("web"), check_table_spec("db")}, {"db", "web"});
 
   EXPECT_TRUE(healthy("web"));
   EXPECT_FALSE(healthy("db"));
 }
 
 TEST_F(CheckTableTest, ACheckThatChangesKeepsItsVerdictUntilItHasANewOne) {
-  set({spec("web", 80), spec("db", 90)}, {"db", "web"});
+  set({check_table_spec("web", 80), check_table_spec("db", 90)}, {"db", "web"});
   for (int i = 0; i < 8; ++i) {
     for (const CheckTable::Start& start : next()) {
       table_.on_outcome(start.id, start.probe.port == 90 ? kSick : kWell, now_);
     }
   }
 
-  set({spec("web", 81), spec("db", 91)}, {"db", "web"});
+  set({check_table_spec("web", 81), check_table_spec("db", 91)}, {"db", "web"});
 
   EXPECT_TRUE(healthy("web"));
   EXPECT_EQ(table_.verdict("db").reason, "HTTP 500");
@@ -127,15 +127,15 @@ TEST_F(CheckTableTest, ACheckThatChangesKeepsItsVerdictUntilItHasANewOne) {
 }
 
 TEST_F(CheckTableTest, ACheckThatStaysIsNotDisturbedByAReload) {
-  set({spec("web")}, {"web"});
+  set({check_table_spec("web")}, {"web"});
   const std::vector<CheckTable::Start> before = next();
 
-  set({spec("web"), spec("db")}, {"db", "web"});
+  set({check_table_spec("web"), check_table_spec("db")}, {"db", "web"});
   EXPECT_THAT(table_.on_outcome(before[0].id, kWell, now_).changed, ElementsAre("web"));
 }
 
 TEST_F(CheckTableTest, AServiceWhoseCheckGoesIsHealthy) {
-  set({spec("web")}, {"web"});
+  set({check_table_spec("web")}, {"web"});
   run(5s, kSick);
   ASSERT_FALSE(healthy("web"));
 
@@ -145,11 +145,11 @@ TEST_F(CheckTableTest, AServiceWhoseCheckGoesIsHealthy) {
 }
 
 TEST_F(CheckTableTest, OutcomesOfProbesThatBeganBeforeAReloadDoNotCount) {
-  set({spec("web", 80)}, {"web"});
+  set({check_table_spec("web", 80)}, {"web"});
   const std::vector<CheckTable::Start> before = next();
   ASSERT_EQ(before.size(), 1u);
 
-  set({spec("web", 81)}, {"web"});
+  set({check_table_spec("web", 81)}, {"web"});
   EXPECT_THAT(table_.on_outcome(before[0].id, kWell, now_).changed, IsEmpty());
   EXPECT_FALSE(healthy("web"));
 
@@ -158,7 +158,7 @@ TEST_F(CheckTableTest, OutcomesOfProbesThatBeganBeforeAReloadDoNotCount) {
 }
 
 TEST_F(CheckTableTest, AnErrorStartsTheSameProbeAgain) {
-  set({spec("web", 80)}, {"web"});
+  set({check_table_spec("web", 80)}, {"web"});
   const std::vector<CheckTable::Start> first = next();
 
   const CheckTable::Actions actions =
@@ -170,21 +170,21 @@ TEST_F(CheckTableTest, AnErrorStartsTheSameProbeAgain) {
 }
 
 TEST_F(CheckTableTest, CountsOfACheckThatChangesOrComesBackGoOn) {
-  set({spec("web", 80)}, {"web"});
+  set({check_table_spec("web", 80)}, {"web"});
   run(5s, kWell);
   const uint64_t before = table_.rows()[0].stats.succeeded;
 
-  set({spec("web", 81)}, {"web"});
+  set({check_table_spec("web", 81)}, {"web"});
   EXPECT_EQ(table_.rows()[0].stats.succeeded, before);
   set({}, {"web"});
-  set({spec("web", 81)}, {"web"});
+  set({check_table_spec("web", 81)}, {"web"});
 
   EXPECT_EQ(table_.rows()[0].stats.succeeded, before);
   EXPECT_GE(before, 3u);
 }
 
 TEST_F(CheckTableTest, RowsSayHowEachCheckStands) {
-  set({spec("api"), spec("api/metrics")}, {"api"});
+  set({check_table_spec("api"), check_table_spec("api/metrics")}, {"api"});
   run(5s, kWell);
 
   const std::vector<CheckTable::Row> rows = table_.rows();

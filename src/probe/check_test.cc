@@ -16,8 +16,8 @@ using testing::Gt;
 using testing::IsEmpty;
 
 const Time kStart = Time(1h);
-const Outcome kWell{.healthy = true, .code = 200};
-const Outcome kSick{.healthy = false, .code = 500, .reason = "HTTP 500"};
+const Outcome kCheckWell{.healthy = true, .code = 200};
+const Outcome kCheckSick{.healthy = false, .code = 500, .reason = "HTTP 500"};
 const Outcome kError{.healthy = false, .error = true, .reason = "the body was cut short"};
 
 // A check and an application over virtual time: every probe takes `takes`.
@@ -72,7 +72,7 @@ World::App always(Outcome outcome) {
 
 // Sick from `from` to `to`.
 World::App sick_between(Time from, Time to) {
-  return [=](Time now) { return now >= from && now < to ? kSick : kWell; };
+  return [=](Time now) { return now >= from && now < to ? kCheckSick : kCheckWell; };
 }
 
 TEST(Check, TheDefaultsAreTheKubeletsButForThePeriod) {
@@ -89,7 +89,7 @@ TEST(Check, AServiceIsUnhealthyUntilItsFirstSuccess) {
   World world({});
   EXPECT_EQ(world.check().verdict(), (Verdict{.healthy = false, .reason = "not checked yet"}));
 
-  world.run(kStart + 2s, always(kWell));
+  world.run(kStart + 2s, always(kCheckWell));
 
   EXPECT_EQ(world.check().verdict(), (Verdict{.healthy = true}));
   ASSERT_EQ(world.turned.size(), 1u);
@@ -100,7 +100,7 @@ TEST(Check, TheFirstProbeComesWithinASecondAfterTheDelayAndTheOthersSpreadOverTh
   std::vector<int> tenths(10);
   for (uint64_t seed = 1; seed <= 1'000; ++seed) {
     World world({.initial_delay = 7s, .period = 10s}, not_checked_yet(), seed);
-    world.run(kStart + 60s, always(kWell));
+    world.run(kStart + 60s, always(kCheckWell));
     ASSERT_GE(world.probes.size(), 4u);
     EXPECT_GE(world.probes[0], kStart + 7s);
     EXPECT_LT(world.probes[0], kStart + 8s);
@@ -114,7 +114,7 @@ TEST(Check, TheFirstProbeComesWithinASecondAfterTheDelayAndTheOthersSpreadOverTh
 TEST(Check, AShortPeriodIsNotStretchedByTheFirstWait) {
   World world({.period = 100ms});
 
-  world.run(kStart + 10s, always(kWell));
+  world.run(kStart + 10s, always(kCheckWell));
 
   EXPECT_LT(world.probes[0], kStart + 100ms);
 }
@@ -136,7 +136,7 @@ TEST(Check, FailuresThatASuccessInterruptsAreNoRun) {
   World world({}, {.healthy = true});
   int count = 0;
 
-  world.run(kStart + 1h, [&](Time) { return ++count % 3 == 0 ? kWell : kSick; });
+  world.run(kStart + 1h, [&](Time) { return ++count % 3 == 0 ? kCheckWell : kCheckSick; });
 
   EXPECT_THAT(world.turned, IsEmpty());
   EXPECT_TRUE(world.check().verdict().healthy);
@@ -147,10 +147,10 @@ TEST(Check, SuccessesCountFromAnewAfterAFailure) {
   World world({.success_threshold = 3});
   int count = 0;
 
-  world.run(kStart + 1h, [&](Time) { return ++count % 3 == 0 ? kSick : kWell; });
+  world.run(kStart + 1h, [&](Time) { return ++count % 3 == 0 ? kCheckSick : kCheckWell; });
   EXPECT_THAT(world.turned, IsEmpty());
 
-  world.run(kStart + 2h, always(kWell));
+  world.run(kStart + 2h, always(kCheckWell));
   EXPECT_EQ(world.turned.size(), 1u);
 }
 
@@ -167,7 +167,7 @@ TEST(Check, WhyIsTheLastFailuresReason) {
 TEST(Check, AServiceThatWasNeverWellSaysWhyAtItsFirstFailure) {
   World world({});
 
-  world.run(kStart + 1s, always(kSick));
+  world.run(kStart + 1s, always(kCheckSick));
 
   EXPECT_EQ(world.check().verdict(), (Verdict{.healthy = false, .reason = "HTTP 500"}));
   EXPECT_EQ(world.explained.size(), 1u);
@@ -187,7 +187,7 @@ TEST(Check, AReasonThatIsNewEachTimeIsPassedOnOnlyNowAndThen) {
 TEST(Check, AReasonThatStaysIsNoChange) {
   World world({.period = 1s});
 
-  world.run(kStart + 1h, always(kSick));
+  world.run(kStart + 1h, always(kCheckSick));
 
   EXPECT_EQ(world.explained.size(), 1u);
 }
@@ -211,7 +211,7 @@ TEST(Check, AnErrorBetweenFailuresDoesNotEndTheirRun) {
   // Failure, failure, three errors, failure.
   world.run(kStart + 21s, [&](Time) {
     ++count;
-    return count >= 3 && count <= 5 ? kError : kSick;
+    return count >= 3 && count <= 5 ? kError : kCheckSick;
   });
 
   EXPECT_EQ(world.turned.size(), 1u);
@@ -222,7 +222,7 @@ TEST(Check, ATryThatSucceedsAfterAnErrorCounts) {
   World world({});
   int count = 0;
 
-  world.run(kStart + 1s, [&](Time) { return ++count < 3 ? kError : kWell; });
+  world.run(kStart + 1s, [&](Time) { return ++count < 3 ? kError : kCheckWell; });
 
   EXPECT_EQ(world.turned.size(), 1u);
   EXPECT_EQ(world.check().stats().thrown_away, 0u);
@@ -239,7 +239,7 @@ TEST(Check, AServiceThatCannotBeProbedAtAllSaysSo) {
 TEST(Check, AProbeThatOutlastsThePeriodIsFollowedByTheNextAtOnceAndNeverByTwo) {
   World world({.period = 1s});
 
-  world.run(kStart + 60s, always(kWell), 3s);
+  world.run(kStart + 60s, always(kCheckWell), 3s);
 
   for (size_t i = 3; i < world.probes.size(); ++i) {
     EXPECT_EQ(world.probes[i] - world.probes[i - 1], 3s);
@@ -250,7 +250,7 @@ TEST(Check, TheSameSeedGivesTheSameRun) {
   World one({}, not_checked_yet(), 7);
   World two({}, not_checked_yet(), 7);
   World other({}, not_checked_yet(), 8);
-  for (World* world : {&one, &two, &other}) world->run(kStart + 60s, always(kWell));
+  for (World* world : {&one, &two, &other}) world->run(kStart + 60s, always(kCheckWell));
 
   EXPECT_EQ(one.probes, two.probes);
   EXPECT_NE(one.probes, other.probes);
@@ -273,7 +273,7 @@ TEST(Check, RandomApplicationsAreJudgedAsTheThresholdsSay) {
       sicks = well ? 0 : sicks + 1;
       if (wells >= times.success_threshold) expected = true;
       if (sicks >= times.failure_threshold) expected = false;
-      world.run(*world.check().next_deadline() + 1ns, always(well ? kWell : kSick));
+      world.run(*world.check().next_deadline() + 1ns, always(well ? kCheckWell : kCheckSick));
       ASSERT_EQ(world.check().verdict().healthy, expected) << "seed " << seed << ", " << i;
     }
   }

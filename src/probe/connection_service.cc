@@ -16,6 +16,7 @@
 #include <system_error>
 #include <vector>
 
+#include "net/as_value.h"
 #include "net/http_address.h"
 #include "net/look_up.h"
 
@@ -24,7 +25,7 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 constexpr size_t kReadBytes = 16 * 1024;
 
 Status failed(int error) {

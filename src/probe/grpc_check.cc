@@ -75,7 +75,7 @@ std::optional<string_view> message_of(string_view body) {
   return body.substr(5);
 }
 
-Outcome wrong(string_view what) {
+Outcome wrong_answer(string_view what) {
   return {.reason = fmt::format("HF7004: {}", what)};
 }
 
@@ -83,7 +83,7 @@ Outcome judge_call(string_view grpc_status) {
   int code = -1;
   const char* const end = grpc_status.data() + grpc_status.size();
   const auto [stop, error] = std::from_chars(grpc_status.data(), end, code);
-  if (error != std::errc() || stop != end || code < 0) return wrong("no status of gRPC");
+  if (error != std::errc() || stop != end || code < 0) return wrong_answer("no status of gRPC");
   const auto index = static_cast<size_t>(code);
   const string_view name = index < std::size(kCodes) ? kCodes[index] : string_view("code");
   const string_view more = code == kUnimplemented ? ": it has no gRPC health service" : "";
@@ -143,13 +143,15 @@ H2Request health_request(const Grpc& grpc, const GrpcCall& call) {
 }
 
 Outcome judge_health(const H2Answer& answer) {
-  if (answer.status != 200) return wrong(fmt::format("HTTP {} instead of gRPC", answer.status));
-  if (!answer.content_type.starts_with("application/grpc")) return wrong("the answer is no gRPC");
-  if (answer.grpc_status.empty()) return wrong("the answer of gRPC has no status");
+  if (answer.status != 200)
+    return wrong_answer(fmt::format("HTTP {} instead of gRPC", answer.status));
+  if (!answer.content_type.starts_with("application/grpc"))
+    return wrong_answer("the answer is no gRPC");
+  if (answer.grpc_status.empty()) return wrong_answer("the answer of gRPC has no status");
   if (answer.grpc_status != "0") return judge_call(answer.grpc_status);
   const std::optional<string_view> message = message_of(answer.body);
   const std::optional<uint64_t> health = message ? health_of(*message) : std::nullopt;
-  if (!health) return wrong("the answer of gRPC is no health");
+  if (!health) return wrong_answer("the answer of gRPC is no health");
   const auto code = static_cast<int>(std::min<uint64_t>(*health, INT32_MAX));
   Outcome outcome{.healthy = *health == kServing, .code = code, .code_of = CodeOf::GrpcHealth};
   const string_view name = health_name(code);

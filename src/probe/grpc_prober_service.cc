@@ -20,8 +20,8 @@ struct Attempt {
   Outcome outcome{};
 };
 
-asio::awaitable<Status> open(Connection& connection, const Probe& probe, const Grpc& grpc,
-                             const ProbeWays& ways) {
+asio::awaitable<Status> open_grpc(Connection& connection, const Probe& probe, const Grpc& grpc,
+                                  const ProbeWays& ways) {
   const std::string& host = probe.host.empty() ? ways.address : probe.host;
   CO_TRY_OK(co_await connection.open({host, probe.port, ways.source}));
   if (!grpc.tls) co_return absl::OkStatus();
@@ -30,7 +30,7 @@ asio::awaitable<Status> open(Connection& connection, const Probe& probe, const G
 
 asio::awaitable<Attempt> attempt(Connection& connection, const Probe& probe, const Grpc& grpc,
                                  const ProbeWays& ways) {
-  const Status opened = co_await open(connection, probe, grpc, ways);
+  const Status opened = co_await open_grpc(connection, probe, grpc, ways);
   const std::string& host = probe.host.empty() ? ways.address : probe.host;
   const bool over = absl::IsDeadlineExceeded(opened) || absl::IsCancelled(opened);
   if (!opened.ok()) co_return Attempt{over, judge_failure(opened)};

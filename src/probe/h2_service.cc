@@ -5,13 +5,13 @@
 namespace holdfast::probe {
 namespace {
 
-constexpr size_t kReadBytes = 4 * 1024;
+constexpr size_t kH2ReadBytes = 4 * 1024;
 
 }  // namespace
 
 asio::awaitable<Status> talk_h2(Connection& connection, H2Exchange& exchange,
                                 std::function<bool()> so) {
-  std::array<char, kReadBytes> some;
+  std::array<char, kH2ReadBytes> some;
   while (!so()) {
     const std::string output = exchange.output();
     CO_TRY_OK(co_await connection.write(output));

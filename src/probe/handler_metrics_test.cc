@@ -13,7 +13,7 @@ using testing::Not;
 const Probe kDatabase{.action = TcpSocket{}, .port = 5432};
 const Probe kCache{.action = TcpSocket{}, .port = 6379};
 
-Registry registry_of(const std::vector<Probe>& probes) {
+Registry handler_metrics_registry_of(const std::vector<Probe>& probes) {
   Registry registry;
   for (const Probe& probe : probes) EXPECT_TRUE(registry.add(probe).ok());
   return registry;
@@ -33,7 +33,7 @@ class HandlerMetricsTest : public testing::Test {
 };
 
 TEST_F(HandlerMetricsTest, EachProbeHasASeriesPerOutcome) {
-  handler_.use(registry_of({kDatabase}));
+  handler_.use(handler_metrics_registry_of({kDatabase}));
 
   count_all("/tcp/5432", kDatabase);
 
@@ -46,11 +46,11 @@ TEST_F(HandlerMetricsTest, EachProbeHasASeriesPerOutcome) {
 }
 
 TEST_F(HandlerMetricsTest, SeriesOfProbesThatAreGoneGoWithThem) {
-  handler_.use(registry_of({kDatabase, kCache}));
+  handler_.use(handler_metrics_registry_of({kDatabase, kCache}));
   count_all("/tcp/5432", kDatabase);
   count_all("/tcp/6379", kCache);
 
-  handler_.use(registry_of({kCache}));
+  handler_.use(handler_metrics_registry_of({kCache}));
   handler_.count_cancelled("/tcp/5432");  // it ran meanwhile
 
   const std::string text = metrics_.expose();
@@ -59,11 +59,11 @@ TEST_F(HandlerMetricsTest, SeriesOfProbesThatAreGoneGoWithThem) {
 }
 
 TEST_F(HandlerMetricsTest, AProbeThatComesBackStartsAnew) {
-  handler_.use(registry_of({kDatabase}));
+  handler_.use(handler_metrics_registry_of({kDatabase}));
   count_all("/tcp/5432", kDatabase);
   handler_.use({});
 
-  handler_.use(registry_of({kDatabase}));
+  handler_.use(handler_metrics_registry_of({kDatabase}));
   handler_.count_outcome("/tcp/5432", kDatabase, {}, 1ms);
 
   EXPECT_THAT(metrics_.expose(), HasSubstr("{outcome=\"failed\",probe=\"/tcp/5432\"} 1"));

@@ -10,8 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-net::HttpResponse text(int status, std::string body) {
-  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)};
+net::HttpResponse text_page(int status, std::string body) {
+  return {
+      .status = status, .content_type = "text_page/plain; charset=utf-8", .body = std::move(body)};
 }
 
 }  // namespace
@@ -81,15 +82,15 @@ net::HttpResponse HandlerServer::answer_health(const net::HttpRequest& request) 
   const std::string& target = request.raw_target;
   const bool is_health = target == kOwnHealthPath || target == "/readyz";
   if (!is_health && target != "/metrics")
-    return text(404, "there are /healthz, /readyz, /metrics\n");
+    return text_page(404, "there are /healthz, /readyz, /metrics\n");
   if (request.method != "GET" && request.method != "HEAD") {
-    net::HttpResponse refusal = text(405, "use GET\n");
+    net::HttpResponse refusal = text_page(405, "use GET\n");
     refusal.headers.emplace_back("Allow", "GET, HEAD");
     return refusal;
   }
-  if (is_health) return text(200, "ok\n");
-  net::HttpResponse page = text(200, parts_.metrics.expose());
-  page.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  if (is_health) return text_page(200, "ok\n");
+  net::HttpResponse page = text_page(200, parts_.metrics.expose());
+  page.content_type = "text_page/plain; version=0.0.4; charset=utf-8";
   return page;
 }
 

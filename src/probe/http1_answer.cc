@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/bytes.h"
 #include "probe/probe_rules.h"
 
 namespace holdfast::probe {
@@ -11,11 +12,7 @@ namespace {
 using std::string_view;
 
 constexpr size_t kMaxHeadBytes = 256 * 1024;  // with what comes before it, and a line of chunks
-constexpr int kMaxInterim = 5;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+constexpr int kMaxInterims = 5;
 
 string_view trimmed(string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -150,7 +147,7 @@ void Http1Answer::on_head_end() {
     chunked_ = false;
     has_length_ = false;
     interim_ += 1;
-    stage_ = interim_ > kMaxInterim ? Stage::Bad : Stage::StatusLine;
+    stage_ = interim_ > kMaxInterims ? Stage::Bad : Stage::StatusLine;
     return;
   }
   head_done_ = true;

@@ -14,10 +14,10 @@ namespace {
 
 using Next = HttpCheck::Next;
 
-constexpr size_t kReadBytes = 4 * 1024;
+constexpr size_t kHttpReadBytes = 4 * 1024;
 
 asio::awaitable<Status> read_head(Connection& connection, Http1Answer& answer) {
-  std::array<char, kReadBytes> some;
+  std::array<char, kHttpReadBytes> some;
   while (!answer.head_done()) {
     CO_TRY(const size_t count, co_await connection.read(some));
     answer.put({some.data(), count});
@@ -28,7 +28,7 @@ asio::awaitable<Status> read_head(Connection& connection, Http1Answer& answer) {
 }
 
 asio::awaitable<Status> read_body(Connection& connection, Http1Answer& answer) {
-  std::array<char, kReadBytes> some;
+  std::array<char, kHttpReadBytes> some;
   while (!answer.done()) {
     if (answer.bad()) co_return not_the_protocol("its chunks are wrong");
     CO_TRY(const size_t count, co_await connection.read(some));

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "net/http_target.h"
 
 namespace holdfast::probe {
 namespace {
 
 using std::string_view;
-
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 bool is_unreserved(char c) {
   return is_letter_or_digit(c) || string_view("-._~").contains(c);

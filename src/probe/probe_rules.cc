@@ -13,10 +13,6 @@ using std::string_view;
 
 constexpr size_t kLongestHost = 253;
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -38,7 +34,7 @@ bool is_header_value(string_view text) {
 Status check_header(size_t index, const Header& header) {
   const std::string field = fmt::format("httpGet.httpHeaders[{}]", index);
   if (!is_token(header.name)) {
-    return wrong(field + ".name", fmt::format("{} is no name of a header", quoted(header.name)));
+    return wrong(field + ".name", fmt::format("{} is no name of a header", in_quotes(header.name)));
   }
   if (!is_header_value(header.value)) {
     return wrong(field + ".value", "holds a control character");
@@ -69,7 +65,7 @@ Status check_host(string_view action, string_view host) {
                     });
   if (fits) return absl::OkStatus();
   return wrong(fmt::format("{}.host", action),
-               fmt::format("{} is no name and no address", quoted(host)));
+               fmt::format("{} is no name and no address", in_quotes(host)));
 }
 
 }  // namespace

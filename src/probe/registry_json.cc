@@ -51,7 +51,7 @@ struct Object {
     for (const Member& member : fields.members) {
       if (std::ranges::find(known, string_view(member.key)) == known.end()) {
         return absl::InvalidArgumentError(
-            fmt::format("{}: {} is no field of it", place, quoted(member.key)));
+            fmt::format("{}: {} is no field of it", place, in_quotes(member.key)));
       }
     }
     return absl::OkStatus();
@@ -84,7 +84,7 @@ struct Object {
     TRY_OK(take(key, word));
     const auto* found = std::ranges::find(words, string_view(word));
     if (found != words.end()) return static_cast<size_t>(found - words.begin());
-    return wrong(key, fmt::format("{} is not one of {}", quoted(word), fmt::join(words, ", ")));
+    return wrong(key, fmt::format("{} is not one of {}", in_quotes(word), fmt::join(words, ", ")));
   }
 };
 
@@ -194,7 +194,7 @@ std::string excerpt(string_view text, resource::Position at) {
   for (uint32_t line = 1; line < at.line; ++line) text.remove_prefix(text.find('\n') + 1);
   text = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min<size_t>(at.column - 1, text.size()));
-  return text.empty() ? "the end of the line" : quoted(text, kShown);
+  return text.empty() ? "the end of the line" : in_quotes(text, kShown);
 }
 
 Result<std::vector<Probe>> take_list(string_view text) {

@@ -9,16 +9,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Probe http(std::string path) {
+Probe registry_http(std::string path) {
   return {.action = HttpGet{.path = std::move(path)}, .port = 8080};
 }
 
 TEST(Registry, OnlyWhatIsRegisteredIsFound) {
   Registry registry;
-  ASSERT_EQ(*registry.add(http("/healthz")), "/8080/healthz");
+  ASSERT_EQ(*registry.add(registry_http("/healthz")), "/8080/healthz");
 
   ASSERT_NE(registry.find("/8080/healthz"), nullptr);
-  EXPECT_EQ(*registry.find("/8080/healthz"), http("/healthz"));
+  EXPECT_EQ(*registry.find("/8080/healthz"), registry_http("/healthz"));
   for (const char* other : {"",
                             "/",
                             "/8080",
@@ -46,7 +46,7 @@ TEST(Registry, OnlyWhatIsRegisteredIsFound) {
 
 TEST(Registry, TheQueryBelongsToThePath) {
   Registry registry;
-  ASSERT_EQ(*registry.add(http("/healthz?full=1")), "/8080/healthz?full=1");
+  ASSERT_EQ(*registry.add(registry_http("/healthz?full=1")), "/8080/healthz?full=1");
 
   EXPECT_NE(registry.find("/8080/healthz?full=1"), nullptr);
   EXPECT_EQ(registry.find("/8080/healthz"), nullptr);
@@ -55,16 +55,16 @@ TEST(Registry, TheQueryBelongsToThePath) {
 
 TEST(Registry, AnEqualProbeKeepsItsPathAndADifferentOneGetsANumber) {
   Registry registry;
-  Probe slower = http("/healthz");
+  Probe slower = registry_http("/healthz");
   slower.timeout = 5s;
-  Probe tls = http("/healthz");
+  Probe tls = registry_http("/healthz");
   std::get<HttpGet>(tls.action).tls = true;
 
-  EXPECT_EQ(*registry.add(http("/healthz")), "/8080/healthz");
+  EXPECT_EQ(*registry.add(registry_http("/healthz")), "/8080/healthz");
   EXPECT_EQ(*registry.add(slower), "/8080~2/healthz");
   EXPECT_EQ(*registry.add(tls), "/8080~3/healthz");
   EXPECT_EQ(*registry.add(slower), "/8080~2/healthz");
-  EXPECT_EQ(*registry.add(http("/healthz")), "/8080/healthz");
+  EXPECT_EQ(*registry.add(registry_http("/healthz")), "/8080/healthz");
 
   ASSERT_EQ(registry.probes().size(), 3);
   EXPECT_EQ(registry.path(1), "/8080~2/healthz");
@@ -75,29 +75,30 @@ TEST(Registry, AnEqualProbeKeepsItsPathAndADifferentOneGetsANumber) {
 TEST(Registry, AFullRegistryRefusesNewProbesOnly) {
   Registry registry;
   for (size_t i = 0; i < kMaxProbes; ++i) {
-    ASSERT_TRUE(registry.add(http("/" + std::to_string(i))).ok());
+    ASSERT_TRUE(registry.add(registry_http("/" + std::to_string(i))).ok());
   }
 
-  EXPECT_EQ(registry.add(http("/more")).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(split_reason(registry.add(http("/more")).status()).code, "HF7011");
-  EXPECT_EQ(*registry.add(http("/7")), "/8080/7");
+  EXPECT_EQ(registry.add(registry_http("/more")).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(split_reason(registry.add(registry_http("/more")).status()).code, "HF7011");
+  EXPECT_EQ(*registry.add(registry_http("/7")), "/8080/7");
 }
 
 TEST(Registry, WhatCannotBeSentIsNotTaken) {
   Registry registry;
-  Probe no_port = http("/");
+  Probe no_port = registry_http("/");
   no_port.port = 0;
-  Probe newline = http("/a\nb");
-  Probe header = http("/");
+  Probe newline = registry_http("/a\nb");
+  Probe header = registry_http("/");
   std::get<HttpGet>(header.action).headers = {{"X-A", "b\r\nX-C: d"}};
-  Probe name = http("/");
+  Probe name = registry_http("/");
   std::get<HttpGet>(name.action).headers = {{"X A", "b"}};
-  Probe host = http("/");
+  Probe host = registry_http("/");
   host.host = "a b";
   const Probe brackets = {.action = TcpSocket{}, .port = 1, .host = "[::1]"};  // fails at a kubelet
   const Probe text = {.action = Grpc{.service = "\xff"}, .port = 1};
   const Probe hook = {.action = TcpSocket{}, .port = 1, .hook = true};
-  Probe both = http("/");
+  Probe both = registry_http("/");
   std::get<HttpGet>(both.action).tls = true;
   std::get<HttpGet>(both.action).h2c = true;
 

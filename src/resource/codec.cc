@@ -119,8 +119,8 @@ class DocumentDecoder {
   bool check_version(const Node& version, const std::string& prefix) {
     if (version.shape == Node::Shape::Null || version.text == kApiVersion) return true;
     return fail(version.at, prefix + "apiVersion",
-                fmt::format("{} is not a version this program reads; use {}", quoted(version.text),
-                            kApiVersion));
+                fmt::format("{} is not a version this program reads; use {}",
+                            in_quotes(version.text), kApiVersion));
   }
 
   static bool is_given(const Node* node) {

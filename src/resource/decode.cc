@@ -200,7 +200,7 @@ class Decoder {
     const bool plain = node.shape == Node::Shape::Scalar && !node.quoted;
     if (!plain || (node.text != "true" && node.text != "false")) {
       return fail(node.at, node.shape == Node::Shape::Scalar
-                               ? fmt::format("{} is not true or false", quoted(node.text))
+                               ? fmt::format("{} is not true or false", in_quotes(node.text))
                                : wrong_shape("true or false", node));
     }
     store(node.text == "true");
@@ -241,7 +241,7 @@ std::string key_in_path(string_view key) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                string_view("_-./").contains(c);
       });
-  return plain ? std::string(key) : quoted(key, kMaxShownBytes);
+  return plain ? std::string(key) : in_quotes(key, kMaxShownBytes);
 }
 
 std::string wrong_shape(const char* expected, const Node& node) {
@@ -255,7 +255,7 @@ std::string wrong_shape(const char* expected, const Node& node) {
     case Node::Shape::Scalar:
       break;
   }
-  return fmt::format("must be {}, not {}", expected, quoted(node.text, 32));
+  return fmt::format("must be {}, not {}", expected, in_quotes(node.text, 32));
 }
 
 std::string unknown_field(string_view key, std::span<const string_view> known) {

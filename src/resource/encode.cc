@@ -19,7 +19,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-Node text_node(std::string text) {
+Node quoted_node(std::string text) {
   return Node::scalar(std::move(text), true);
 }
 
@@ -29,10 +29,10 @@ Node plain_node(std::string text) {
 
 Node encode_submessage(const Message& message) {
   if (message.GetDescriptor() == google::protobuf::Timestamp::descriptor()) {
-    return text_node(timestamp_text(static_cast<const google::protobuf::Timestamp&>(message)));
+    return quoted_node(timestamp_text(static_cast<const google::protobuf::Timestamp&>(message)));
   }
   if (message.GetDescriptor() == google::protobuf::Duration::descriptor()) {
-    return text_node(duration_text(static_cast<const google::protobuf::Duration&>(message)));
+    return quoted_node(duration_text(static_cast<const google::protobuf::Duration&>(message)));
   }
   return encode_message(message);
 }
@@ -86,16 +86,16 @@ Node encode_value(const Message& message, const FieldDescriptor& field, int inde
       return encode_submessage(one ? reflection.GetMessage(message, &field)
                                    : reflection.GetRepeatedMessage(message, &field, index));
     case FieldDescriptor::TYPE_STRING:
-      return text_node(one ? reflection.GetString(message, &field)
-                           : reflection.GetRepeatedString(message, &field, index));
+      return quoted_node(one ? reflection.GetString(message, &field)
+                             : reflection.GetRepeatedString(message, &field, index));
     case FieldDescriptor::TYPE_BYTES:
-      return text_node(
+      return quoted_node(
           absl::Base64Escape(one ? reflection.GetString(message, &field)
                                  : reflection.GetRepeatedString(message, &field, index)));
     case FieldDescriptor::TYPE_ENUM:
-      return text_node(enum_text(*field.enum_type(),
-                                 one ? reflection.GetEnumValue(message, &field)
-                                     : reflection.GetRepeatedEnumValue(message, &field, index)));
+      return quoted_node(enum_text(*field.enum_type(),
+                                   one ? reflection.GetEnumValue(message, &field)
+                                       : reflection.GetRepeatedEnumValue(message, &field, index)));
     case FieldDescriptor::TYPE_BOOL: {
       const bool value = one ? reflection.GetBool(message, &field)
                              : reflection.GetRepeatedBool(message, &field, index);

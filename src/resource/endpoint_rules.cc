@@ -34,21 +34,21 @@ Status check_address(const std::string& at, const std::string& address,
   if (wrong_ip(ip)) {
     return wrong_field(at, fmt::format("{} begins with a name; use an IP address, as "
                                        "\"10.1.0.7:8080\" or \"[fd00::7]:8080\"",
-                                       quoted(address)));
+                                       in_quotes(address)));
   }
   if (is_ipv6(ip) != is_ipv6(virtual_ip)) {
     return wrong_field(at, fmt::format("{} and the virtual IP {} are not both IPv4 or both IPv6",
-                                       quoted(address), quoted(virtual_ip)));
+                                       in_quotes(address), in_quotes(virtual_ip)));
   }
   return absl::OkStatus();
 }
 
-Status check_port(const std::string& at, const v1::Service& service,
-                  const v1::ServiceEndpoint& endpoint) {
+Status check_endpoint_port(const std::string& at, const v1::Service& service,
+                           const v1::ServiceEndpoint& endpoint) {
   if (port_of(service, endpoint) != nullptr) return absl::OkStatus();
   if (endpoint.port().empty()) return wrong_field(at, "is empty, and the service has no port");
   return wrong_field(at, fmt::format("{} is not the name or number of one of the service's ports",
-                                     quoted(endpoint.port())));
+                                     in_quotes(endpoint.port())));
 }
 
 // Zones behind one port, with how many endpoints each has.
@@ -57,11 +57,11 @@ using Zones = std::map<std::string_view, size_t>;
 Status count_in(Zones& zones, const std::string& at, const std::string& zone) {
   if (++zones[zone] > kMaxEndpointsPerZone) {
     return wrong_field(at, fmt::format("is one of more than {} in zone {} behind one port",
-                                       kMaxEndpointsPerZone, quoted(zone)));
+                                       kMaxEndpointsPerZone, in_quotes(zone)));
   }
   if (zones.size() > kMaxEndpointZones) {
     return wrong_field(at + ".zone", fmt::format("{} is one of more than {} zones behind one port",
-                                                 quoted(zone), kMaxEndpointZones));
+                                                 in_quotes(zone), kMaxEndpointZones));
   }
   return absl::OkStatus();
 }
@@ -93,7 +93,7 @@ Status check_endpoints(const v1::Service& service) {
     const std::string at = fmt::format("spec.endpoints[{}]", i);
     TRY_OK(check_address(at + ".address", endpoint.address(), service.virtual_ip()));
     TRY_OK(optional_name(at + ".zone", endpoint.zone()));
-    TRY_OK(check_port(at + ".port", service, endpoint));
+    TRY_OK(check_endpoint_port(at + ".port", service, endpoint));
     if (endpoint.weight() > kMaxEndpointWeight) {
       return wrong_field(at + ".weight", fmt::format("{} is too much; use 1 to {}",
                                                      endpoint.weight(), kMaxEndpointWeight));
@@ -101,7 +101,7 @@ Status check_endpoints(const v1::Service& service) {
     const v1::ServicePort* port = port_of(service, endpoint);
     if (!seen.emplace(port, endpoint.address()).second) {
       return wrong_field(at + ".address", fmt::format("{} is listed twice behind one port",
-                                                      quoted(endpoint.address())));
+                                                      in_quotes(endpoint.address())));
     }
     TRY_OK(count_in(zones[port], at, endpoint.zone()));
   }

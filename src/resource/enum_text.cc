@@ -56,10 +56,10 @@ FromText<int> parse_enum(const EnumDescriptor& type, string_view text) {
   const std::vector<string_view> candidates(words.begin(), words.end());
   if (const auto near = did_you_mean(text, candidates)) {
     return std::unexpected(
-        fmt::format("{} is not one of its words; did you mean \"{}\"?", quoted(text), *near));
+        fmt::format("{} is not one of its words; did you mean \"{}\"?", in_quotes(text), *near));
   }
   return std::unexpected(
-      fmt::format("{} is not one of its words; use {}", quoted(text), enum_words(type)));
+      fmt::format("{} is not one of its words; use {}", in_quotes(text), enum_words(type)));
 }
 
 std::string enum_words(const EnumDescriptor& type) {

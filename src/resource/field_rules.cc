@@ -38,7 +38,7 @@ Status unique_names(std::string_view path,
     const std::string at = fmt::format("{}[{}]", path, i);
     TRY_OK(require_name(at, names[i]));
     if (!seen.insert(names[i]).second) {
-      return wrong_field(at, fmt::format("{} is listed twice; keep one", quoted(names[i])));
+      return wrong_field(at, fmt::format("{} is listed twice; keep one", in_quotes(names[i])));
     }
   }
   return absl::OkStatus();

@@ -62,7 +62,7 @@ ParseError too_many_nodes(Position at, const ParseOptions& options) {
 ParseError duplicate_key(const Member& member) {
   return {.code = ErrorCode::Duplicate,
           .at = member.key_at,
-          .message = fmt::format("the key {} is given twice; keep one", quoted(member.key))};
+          .message = fmt::format("the key {} is given twice; keep one", in_quotes(member.key))};
 }
 
 }  // namespace holdfast::resource

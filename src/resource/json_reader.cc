@@ -14,10 +14,6 @@ namespace {
 
 using std::string_view;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 std::optional<uint32_t> hex_digit(char c) {
   if (is_digit(c)) return static_cast<uint32_t>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<uint32_t>(c - 'a' + 10);

@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string error_of(std::string_view text, const ParseOptions& options = {}) {
+std::string json_reader_error_of(std::string_view text, const ParseOptions& options = {}) {
   const auto node = read_json(text, options);
   return node ? "" : std::string(to_status(node.error()).message());
 }
@@ -57,7 +57,7 @@ TEST(JsonReader, UnderstandsEveryEscape) {
 TEST(JsonReader, RefusesHalfASurrogatePair) {
   for (const char* bad : {R"("\ud83d")", R"("\ud83dx")", R"("\ud83d\n")", R"("\ude00")",
                           R"("\ud83d\u0041")", R"("\ud83d\ud83d")"}) {
-    EXPECT_THAT(error_of(bad), HasSubstr("half of a surrogate pair")) << bad;
+    EXPECT_THAT(json_reader_error_of(bad), HasSubstr("half of a surrogate pair")) << bad;
   }
 }
 
@@ -71,47 +71,52 @@ TEST(JsonReader, RefusesWhatIsNotJson) {
         "+1",         "0x1",      "--1",      "\"\\x41\"", "\"\\u12\"", "\"\\u12G4\"",
         "\"a\nb\"",   "\"a\tb\"", "1 2",      "{} {}",     "[] x",      "// c\n1",
         "/* c */ 1",  "]",        "}"}) {
-    EXPECT_NE(error_of(bad), "") << bad;
+    EXPECT_NE(json_reader_error_of(bad), "") << bad;
   }
 }
 
 TEST(JsonReader, RefusesAKeyGivenTwice) {
-  EXPECT_EQ(error_of("{\"a\": 1,\n \"b\": 2, \"a\": 3}"),
+  EXPECT_EQ(json_reader_error_of("{\"a\": 1,\n \"b\": 2, \"a\": 3}"),
             "2:10: the key \"a\" is given twice; keep one");
-  EXPECT_THAT(error_of(R"({"a": 1, "\u0061": 2})"), HasSubstr("given twice"));
+  EXPECT_THAT(json_reader_error_of(R"({"a": 1, "\u0061": 2})"), HasSubstr("given twice"));
 }
 
 TEST(JsonReader, BoundsDepthWithoutDependingOnTheStack) {
-  EXPECT_EQ(error_of(repeated("[", 32) + repeated("]", 32)), "");
-  EXPECT_EQ(error_of(repeated("[", 33) + repeated("]", 33)),
+  EXPECT_EQ(json_reader_error_of(repeated("[", 32) + repeated("]", 32)), "");
+  EXPECT_EQ(json_reader_error_of(repeated("[", 33) + repeated("]", 33)),
             "1:33: nested more than 32 levels deep");
-  EXPECT_THAT(error_of(repeated("[", 10'000)), HasSubstr("nested more than 32 levels deep"));
-  EXPECT_THAT(error_of(repeated("{\"a\":", 10'000)), HasSubstr("nested more than 32 levels deep"));
+  EXPECT_THAT(json_reader_error_of(repeated("[", 10'000)),
+              HasSubstr("nested more than 32 levels deep"));
+  EXPECT_THAT(json_reader_error_of(repeated("{\"a\":", 10'000)),
+              HasSubstr("nested more than 32 levels deep"));
 }
 
 TEST(JsonReader, BoundsTheNumberOfValues) {
-  EXPECT_EQ(error_of("[1,1,1]", {.max_nodes = 4}), "");
-  EXPECT_THAT(error_of("[1,1,1]", {.max_nodes = 3}), HasSubstr("more than 3 values"));
+  EXPECT_EQ(json_reader_error_of("[1,1,1]", {.max_nodes = 4}), "");
+  EXPECT_THAT(json_reader_error_of("[1,1,1]", {.max_nodes = 3}), HasSubstr("more than 3 values"));
 }
 
 TEST(JsonReader, RefusesAHugeTextBySizeAlone) {
   const std::string huge(100 << 20, '[');
 
-  EXPECT_EQ(error_of(huge), "1:1: the input is 104857600 bytes long; use at most 4194304");
-  EXPECT_THAT(error_of(std::string(2 << 20, ' ')), HasSubstr("the document is 2097152 bytes long"));
+  EXPECT_EQ(json_reader_error_of(huge),
+            "1:1: the input is 104857600 bytes long; use at most 4194304");
+  EXPECT_THAT(json_reader_error_of(std::string(2 << 20, ' ')),
+              HasSubstr("the document is 2097152 bytes long"));
 }
 
 TEST(JsonReader, RefusesBytesThatAreNotText) {
-  EXPECT_EQ(error_of("{\"a\":\n \"b\xff\"}"),
+  EXPECT_EQ(json_reader_error_of("{\"a\":\n \"b\xff\"}"),
             "2:4: byte 0xff is not UTF-8; save the text as UTF-8");
-  EXPECT_THAT(error_of("\"\xc0\xaf\""), HasSubstr("not UTF-8"));
-  EXPECT_THAT(error_of("\"\xed\xa0\x80\""), HasSubstr("not UTF-8"));
-  EXPECT_THAT(error_of(std::string("\"a\0b\"", 5)), HasSubstr("1:3: the text holds a NUL"));
+  EXPECT_THAT(json_reader_error_of("\"\xc0\xaf\""), HasSubstr("not UTF-8"));
+  EXPECT_THAT(json_reader_error_of("\"\xed\xa0\x80\""), HasSubstr("not UTF-8"));
+  EXPECT_THAT(json_reader_error_of(std::string("\"a\0b\"", 5)),
+              HasSubstr("1:3: the text holds a NUL"));
 }
 
 TEST(JsonReader, PassesOverAByteOrderMark) {
   EXPECT_EQ(string_of("\xef\xbb\xbf\"a\""), "a");
-  EXPECT_NE(error_of("\xef\xbb\xbf\xef\xbb\xbf\"a\""), "");
+  EXPECT_NE(json_reader_error_of("\xef\xbb\xbf\xef\xbb\xbf\"a\""), "");
 }
 
 TEST(JsonReader, EveryTruncationOfADocumentIsAnError) {
@@ -119,7 +124,7 @@ TEST(JsonReader, EveryTruncationOfADocumentIsAnError) {
       R"({"kind": "service", "spec": {"ports": [{"port": 80, "x": "\u00e9"}]}})";
 
   for (size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_NE(error_of(whole.substr(0, length)), "") << length;
+    EXPECT_NE(json_reader_error_of(whole.substr(0, length)), "") << length;
   }
 }
 

@@ -55,7 +55,7 @@ Status check_ports(const v1::Service& service) {
     TRY_OK(check_port(at, port));
     if (!port.name().empty() && !names.insert(port.name()).second) {
       return wrong_field(at + ".name", fmt::format("{} is taken by an earlier port; choose another",
-                                                   quoted(port.name())));
+                                                   in_quotes(port.name())));
     }
     if (!numbers.emplace(port.protocol() == v1::PROTOCOL_UDP, port.port()).second) {
       return wrong_field(
@@ -75,7 +75,7 @@ Status check_rule_kinds(const std::string& at, const v1::Rule& rule) {
     const auto found = find_kind(kind);
     return wrong_field(fmt::format("{}[{}]", at, i),
                        found.ok() ? fmt::format("{} is not the name of a kind; write \"{}\"",
-                                                quoted(kind), info(*found).name)
+                                                in_quotes(kind), info(*found).name)
                                   : std::string(found.status().message()));
   }
   return absl::OkStatus();
@@ -104,7 +104,7 @@ Status check_pin(const std::string& at, std::string_view pin) {
     return absl::OkStatus();
   }
   return wrong_field(
-      at, fmt::format("{} is not a pin; use \"sha256:\" and 64 of 0-9 and a-f", quoted(pin)));
+      at, fmt::format("{} is not a pin; use \"sha256:\" and 64 of 0-9 and a-f", in_quotes(pin)));
 }
 
 Status check_announcement(const v1::Announcement& announcement) {
@@ -139,7 +139,7 @@ Status check_caches(const google::protobuf::RepeatedPtrField<v1::CachedKind>& ca
     TRY_OK(require_name(at + ".kind", row.kind()));
     if (!seen.insert(row.kind()).second) {
       return wrong_field(at + ".kind",
-                         fmt::format("{} is listed twice; keep one", quoted(row.kind())));
+                         fmt::format("{} is listed twice; keep one", in_quotes(row.kind())));
     }
     TRY_OK(check_length(at + ".source", row.source(), kMaxCacheWordBytes));
     TRY_OK(check_length(at + ".code", row.code(), kMaxCacheWordBytes));
@@ -208,7 +208,7 @@ Status validate_agent(const v1::Resource& resource) {
     const std::string& service = agent.services(i).service();
     TRY_OK(require_name(at, service));
     if (!seen.insert(service).second) {
-      return wrong_field(at, fmt::format("{} is listed twice; keep one", quoted(service)));
+      return wrong_field(at, fmt::format("{} is listed twice; keep one", in_quotes(service)));
     }
   }
   return unique_names("spec.proxies", agent.proxies());
@@ -296,7 +296,7 @@ Status validate_zone_map(const v1::Resource& resource) {
     }
     if (!names.insert(zone.name()).second) {
       return wrong_field(at + ".name", fmt::format("{} is taken by an earlier zone; choose another",
-                                                   quoted(zone.name())));
+                                                   in_quotes(zone.name())));
     }
     if (!ids.insert(zone.id()).second) {
       return wrong_field(at + ".id",

@@ -5,7 +5,6 @@
 namespace holdfast::resource {
 namespace {
 
-constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr int64_t kMostSeconds = INT64_MAX / kNanosPerSecond - 1;
 
 }  // namespace

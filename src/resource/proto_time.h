@@ -8,6 +8,8 @@
 
 namespace holdfast::resource {
 
+inline constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
 WallTime to_wall_time(const google::protobuf::Timestamp& stamp);
 google::protobuf::Timestamp to_proto(WallTime time);
 // Clamped to what a Duration holds, about 292 years.

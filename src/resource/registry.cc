@@ -220,8 +220,8 @@ Result<Kind> find_kind(string_view spelling) {
   }
   const auto near = did_you_mean(spelling, candidates);
   return absl::InvalidArgumentError(
-      near ? fmt::format("{} is not a kind; did you mean \"{}\"?", quoted(spelling), *near)
-           : fmt::format("{} is not a kind; use service, agent, proxy, …", quoted(spelling)));
+      near ? fmt::format("{} is not a kind; did you mean \"{}\"?", in_quotes(spelling), *near)
+           : fmt::format("{} is not a kind; use service, agent, proxy, …", in_quotes(spelling)));
 }
 
 std::optional<Kind> kind_named(string_view name) {

@@ -11,13 +11,13 @@
 #include <type_traits>
 
 #include "base/bytes.h"
+#include "resource/proto_time.h"
 
 namespace holdfast::resource {
 namespace {
 
 using std::string_view;
 
-constexpr int64_t kNanosPerSecond = 1'000'000'000;
 constexpr int64_t kMaxDurationSeconds = 315'576'000'000;
 constexpr int64_t kFirstSecond = -62'135'596'800;  // 0001-01-01T00:00:00Z
 constexpr int64_t kLastSecond = 253'402'300'799;   // 9999-12-31T23:59:59Z
@@ -36,10 +36,6 @@ constexpr std::array<Unit, 7> kUnits = {{{"d", 86'400 * kNanosPerSecond},
                                          {"ms", 1'000'000},
                                          {"us", 1'000},
                                          {"ns", 1}}};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Takes the digits `text` begins with.
 string_view take_digits(string_view& text) {
@@ -172,14 +168,14 @@ FromText<Int> parse_int(string_view text) {
   const bool whole = !digits.empty() && std::ranges::all_of(digits, is_digit);
   if (!whole) {
     return std::unexpected(
-        fmt::format("{} is not a whole number; write digits such as 8080", quoted(text)));
+        fmt::format("{} is not a whole number; write digits such as 8080", in_quotes(text)));
   }
   if (digits.size() > 1 && digits.front() == '0') {
-    return std::unexpected(fmt::format("{} has a leading zero; write it without", quoted(text)));
+    return std::unexpected(fmt::format("{} has a leading zero; write it without", in_quotes(text)));
   }
   // An unsigned number is not read past a '-'.
   if (error != std::errc() || stop != end) {
-    return std::unexpected(fmt::format("{} is out of range; use {} to {}", quoted(text),
+    return std::unexpected(fmt::format("{} is out of range; use {} to {}", in_quotes(text),
                                        std::numeric_limits<Int>::min(),
                                        std::numeric_limits<Int>::max()));
   }
@@ -194,7 +190,7 @@ template FromText<uint64_t> parse_int(string_view);
 FromText<google::protobuf::Duration> parse_duration(string_view text) {
   if (const auto duration = read_duration(text)) return *duration;
   return std::unexpected(
-      fmt::format("{} is not a duration; write one such as 30s, 1h30m or 250ms", quoted(text)));
+      fmt::format("{} is not a duration; write one such as 30s, 1h30m or 250ms", in_quotes(text)));
 }
 
 std::string duration_text(const google::protobuf::Duration& duration) {
@@ -221,7 +217,7 @@ bool is_valid(const google::protobuf::Duration& duration) {
 FromText<google::protobuf::Timestamp> parse_timestamp(string_view text) {
   if (const auto time = read_timestamp(text)) return *time;
   return std::unexpected(
-      fmt::format("{} is not a time; write one such as 2026-11-16T00:00:00Z", quoted(text)));
+      fmt::format("{} is not a time; write one such as 2026-11-16T00:00:00Z", in_quotes(text)));
 }
 
 std::string timestamp_text(const google::protobuf::Timestamp& time) {

@@ -15,18 +15,10 @@ namespace {
 
 using std::string_view;
 
-bool is_alnum(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 // The first character that is neither a letter nor a digit nor among `others`.
 std::optional<size_t> first_other(string_view text, string_view others) {
   const auto at = std::ranges::find_if(
-      text, [&](char c) { return !is_alnum(c) && others.find(c) == string_view::npos; });
+      text, [&](char c) { return !is_letter_or_digit(c) && others.find(c) == string_view::npos; });
   if (at == text.end()) return std::nullopt;
   return static_cast<size_t>(at - text.begin());
 }
@@ -80,11 +72,11 @@ std::optional<std::string> wrong_name(string_view name) {
   }
   if (const auto at = first_other(name, "-_.")) {
     return fmt::format("{} holds {} at byte {}; use letters, digits, '-', '_' and '.'",
-                       quoted(name), shown(name[*at]), *at);
+                       in_quotes(name), shown(name[*at]), *at);
   }
-  if (!is_alnum(name.front()) || !is_alnum(name.back())) {
+  if (!is_letter_or_digit(name.front()) || !is_letter_or_digit(name.back())) {
     return fmt::format("{} must begin and end with a letter or digit, such as \"web-1\"",
-                       quoted(name));
+                       in_quotes(name));
   }
   return std::nullopt;
 }
@@ -92,13 +84,13 @@ std::optional<std::string> wrong_name(string_view name) {
 std::optional<std::string> wrong_label_key(string_view key) {
   if (key.empty()) return "has an empty key; give one such as \"tier\"";
   if (key.size() > kMaxLabelKeyBytes) {
-    return fmt::format("has the key {} of {} bytes; use at most {}", quoted(key, 32), key.size(),
+    return fmt::format("has the key {} of {} bytes; use at most {}", in_quotes(key, 32), key.size(),
                        kMaxLabelKeyBytes);
   }
   if (const auto at = first_other(key, "-_./")) {
     return fmt::format(
         "has the key {}, which holds {} at byte {}; use letters, digits, '-', '_', '.' and '/'",
-        quoted(key), shown(key[*at]), *at);
+        in_quotes(key), shown(key[*at]), *at);
   }
   return std::nullopt;
 }
@@ -114,7 +106,7 @@ std::optional<std::string> wrong_label_value(string_view value) {
       value, [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; });
   if (control != value.end()) {
     return fmt::format("{} holds {} at byte {}; use printable text such as \"front\"",
-                       quoted(value), shown(*control), control - value.begin());
+                       in_quotes(value), shown(*control), control - value.begin());
   }
   return std::nullopt;
 }
@@ -124,25 +116,25 @@ std::optional<std::string> wrong_address(string_view address) {
       "use host:port such as \"edge.example:3080\", \"10.0.0.7:3080\" or \"[fd00::7]:3080\"";
   const size_t colon = address.rfind(':');
   if (colon == string_view::npos) {
-    return fmt::format("{} has no port; {}", quoted(address), kRight);
+    return fmt::format("{} has no port; {}", in_quotes(address), kRight);
   }
   const string_view host = address.substr(0, colon);
   const string_view port = address.substr(colon + 1);
   if (!is_port(port)) {
-    return fmt::format("{} has the port {}, which is not 1 to 65535; {}", quoted(address),
-                       quoted(port, 16), kRight);
+    return fmt::format("{} has the port {}, which is not 1 to 65535; {}", in_quotes(address),
+                       in_quotes(port, 16), kRight);
   }
   const bool bracketed = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
   const bool good = bracketed ? is_ip(AF_INET6, host.substr(1, host.size() - 2))
                               : is_ip(AF_INET, host) || is_dns_name(host);
   if (good) return std::nullopt;
-  return fmt::format("{} does not begin with a host; {}", quoted(address), kRight);
+  return fmt::format("{} does not begin with a host; {}", in_quotes(address), kRight);
 }
 
 std::optional<std::string> wrong_ip(string_view ip) {
   if (is_ip(AF_INET, ip) || is_ip(AF_INET6, ip)) return std::nullopt;
   return fmt::format("{} is not an IP address; use one such as \"10.96.0.10\" or \"fd00::a\"",
-                     quoted(ip));
+                     in_quotes(ip));
 }
 
 }  // namespace holdfast::resource

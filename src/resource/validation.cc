@@ -138,7 +138,7 @@ Status check_kind(const v1::Resource& resource) {
   if (kind && resource.kind() == info(*kind).name) return absl::OkStatus();
   if (kind) {
     return wrong_field("kind", fmt::format("{} does not agree with the body; use \"{}\"",
-                                           quoted(resource.kind()), info(*kind).name));
+                                           in_quotes(resource.kind()), info(*kind).name));
   }
   if (kind_named(resource.kind())) {
     return wrong_field("spec", fmt::format("is missing; give the {}'s fields", resource.kind()));
@@ -151,7 +151,7 @@ Status check_metadata(const KindInfo& kind, const v1::Metadata& metadata) {
   if (!kind.singleton_name.empty() && metadata.name() != kind.singleton_name) {
     return wrong_field("metadata.name",
                        fmt::format("{} is not \"{}\", the only {} there is",
-                                   quoted(metadata.name()), kind.singleton_name, kind.name));
+                                   in_quotes(metadata.name()), kind.singleton_name, kind.name));
   }
   TRY_OK(check_labels("metadata.labels", metadata.labels()));
   if (metadata.revision() < 0) {

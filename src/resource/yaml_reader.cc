@@ -114,7 +114,7 @@ class TreeHandler final : public YAML::EventHandler {
         if (name == known) return known;
       }
     }
-    fail(at, fmt::format("the tag {} is not allowed; remove it", quoted(tag)));
+    fail(at, fmt::format("the tag {} is not allowed; remove it", in_quotes(tag)));
     return std::nullopt;
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string error_of(std::string_view text, const ParseOptions& options = {}) {
+std::string yaml_reader_error_of(std::string_view text, const ParseOptions& options = {}) {
   const auto documents = read_yaml(text, options);
   return documents ? "" : std::string(to_status(documents.error()).message());
 }
@@ -22,7 +22,7 @@ Node value_of(std::string_view text) {
   return value != nullptr ? *value : Node::scalar("error: no such key", true);
 }
 
-std::string repeated(std::string_view part, size_t count) {
+std::string yaml_reader_repeated(std::string_view part, size_t count) {
   std::string out;
   for (size_t i = 0; i < count; ++i) out += part;
   return out;
@@ -74,10 +74,10 @@ TEST(YamlReader, LeavesOutEmptyDocuments) {
 }
 
 TEST(YamlReader, RefusesAnchorsAndAliases) {
-  EXPECT_THAT(error_of("a: &x [1]\nb: [*x, *x]\n"), HasSubstr("1:4: anchors (&name)"));
-  EXPECT_THAT(error_of("&x a: b"), HasSubstr("anchors"));
-  EXPECT_THAT(error_of("a: &x\n"), HasSubstr("anchors"));
-  EXPECT_NE(error_of("a: *x\n"), "");
+  EXPECT_THAT(yaml_reader_error_of("a: &x [1]\nb: [*x, *x]\n"), HasSubstr("1:4: anchors (&name)"));
+  EXPECT_THAT(yaml_reader_error_of("&x a: b"), HasSubstr("anchors"));
+  EXPECT_THAT(yaml_reader_error_of("a: &x\n"), HasSubstr("anchors"));
+  EXPECT_NE(yaml_reader_error_of("a: *x\n"), "");
 
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 20; ++i) {
@@ -85,32 +85,33 @@ TEST(YamlReader, RefusesAnchorsAndAliases) {
     bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before +
             "]\n";
   }
-  EXPECT_THAT(error_of(bomb), HasSubstr("anchors"));
+  EXPECT_THAT(yaml_reader_error_of(bomb), HasSubstr("anchors"));
 }
 
 TEST(YamlReader, RefusesForeignTagsAndDirectives) {
-  EXPECT_THAT(error_of("a: !!python/object:os.system x"), HasSubstr("1:4: the tag"));
-  EXPECT_THAT(error_of("a: !mine x"), HasSubstr("the tag"));
-  EXPECT_THAT(error_of("!mine\na: x"), HasSubstr("the tag"));
-  EXPECT_THAT(error_of("a: !!seq {}"), HasSubstr("does not fit"));
-  EXPECT_THAT(error_of("a: !!binary aGk="), HasSubstr("the tag"));
-  EXPECT_THAT(error_of("%YAML 1.2\n---\na: b\n"), HasSubstr("1:1: directives"));
+  EXPECT_THAT(yaml_reader_error_of("a: !!python/object:os.system x"), HasSubstr("1:4: the tag"));
+  EXPECT_THAT(yaml_reader_error_of("a: !mine x"), HasSubstr("the tag"));
+  EXPECT_THAT(yaml_reader_error_of("!mine\na: x"), HasSubstr("the tag"));
+  EXPECT_THAT(yaml_reader_error_of("a: !!seq {}"), HasSubstr("does not fit"));
+  EXPECT_THAT(yaml_reader_error_of("a: !!binary aGk="), HasSubstr("the tag"));
+  EXPECT_THAT(yaml_reader_error_of("%YAML 1.2\n---\na: b\n"), HasSubstr("1:1: directives"));
 }
 
 TEST(YamlReader, RefusesKeysThatAreNotText) {
   for (const char* bad : {"? [a]\n: b\n", "{[a]: b}", "{{a: b}: c}", "~: b", "? {a: b}\n: c\n"}) {
-    EXPECT_THAT(error_of(bad), HasSubstr("a key must be text")) << bad;
+    EXPECT_THAT(yaml_reader_error_of(bad), HasSubstr("a key must be text")) << bad;
   }
 }
 
 TEST(YamlReader, RefusesAKeyGivenTwice) {
-  EXPECT_EQ(error_of("a: 1\nb:\n  c: 1\n  c: 2\n"), "4:3: the key \"c\" is given twice; keep one");
-  EXPECT_THAT(error_of("{a: 1, \"a\": 2}"), HasSubstr("given twice"));
+  EXPECT_EQ(yaml_reader_error_of("a: 1\nb:\n  c: 1\n  c: 2\n"),
+            "4:3: the key \"c\" is given twice; keep one");
+  EXPECT_THAT(yaml_reader_error_of("{a: 1, \"a\": 2}"), HasSubstr("given twice"));
 }
 
 TEST(YamlReader, RefusesTextAfterTheDocument) {
   for (const char* bad : {"{a: b} {c: d}", "[a] b", "'a' 'b'", "a: b\n... c\n"}) {
-    EXPECT_NE(error_of(bad), "") << bad;
+    EXPECT_NE(yaml_reader_error_of(bad), "") << bad;
   }
 }
 
@@ -118,58 +119,70 @@ TEST(YamlReader, BoundsDepthInEveryStyle) {
   std::string block;
   for (size_t i = 0; i < 200; ++i) block += std::string(i, ' ') + "a:\n";
 
-  EXPECT_EQ(error_of(repeated("[", 32) + repeated("]", 32)), "");
-  EXPECT_THAT(error_of(repeated("[", 33) + repeated("]", 33)), HasSubstr("nested more than 32"));
-  EXPECT_THAT(error_of(repeated("[", 10'000)), HasSubstr("nested more than 32"));
-  EXPECT_THAT(error_of(repeated("[", 10'000) + repeated("]", 10'000)),
-              HasSubstr("nested more than"));
-  EXPECT_THAT(error_of(repeated("{a: ", 10'000)), HasSubstr("nested more than 32"));
-  EXPECT_THAT(error_of(repeated("- ", 10'000) + "x\n"), HasSubstr("nested more than 32"));
-  EXPECT_THAT(error_of(repeated("? ", 10'000) + "x\n"), HasSubstr("nested too deep"));
-  EXPECT_THAT(error_of(block), HasSubstr("nested more than 32"));
+  EXPECT_EQ(yaml_reader_error_of(yaml_reader_repeated("[", 32) + yaml_reader_repeated("]", 32)),
+            "");
+  EXPECT_THAT(yaml_reader_error_of(yaml_reader_repeated("[", 33) + yaml_reader_repeated("]", 33)),
+              HasSubstr("nested more than 32"));
+  EXPECT_THAT(yaml_reader_error_of(yaml_reader_repeated("[", 10'000)),
+              HasSubstr("nested more than 32"));
+  EXPECT_THAT(
+      yaml_reader_error_of(yaml_reader_repeated("[", 10'000) + yaml_reader_repeated("]", 10'000)),
+      HasSubstr("nested more than"));
+  EXPECT_THAT(yaml_reader_error_of(yaml_reader_repeated("{a: ", 10'000)),
+              HasSubstr("nested more than 32"));
+  EXPECT_THAT(yaml_reader_error_of(yaml_reader_repeated("- ", 10'000) + "x\n"),
+              HasSubstr("nested more than 32"));
+  EXPECT_THAT(yaml_reader_error_of(yaml_reader_repeated("? ", 10'000) + "x\n"),
+              HasSubstr("nested too deep"));
+  EXPECT_THAT(yaml_reader_error_of(block), HasSubstr("nested more than 32"));
 }
 
 TEST(YamlReader, BoundsValuesDocumentsAndBytes) {
-  EXPECT_EQ(error_of("[1, 1, 1]", {.max_nodes = 4}), "");
-  EXPECT_THAT(error_of("[1, 1, 1]", {.max_nodes = 3}), HasSubstr("more than 3 values"));
-  EXPECT_THAT(error_of("a: b\n---\nc: d\n", {.max_nodes = 3}), HasSubstr("more than 3 values"));
-  EXPECT_THAT(error_of("a: b\n---\nc: d\n", {.max_documents = 1}),
+  EXPECT_EQ(yaml_reader_error_of("[1, 1, 1]", {.max_nodes = 4}), "");
+  EXPECT_THAT(yaml_reader_error_of("[1, 1, 1]", {.max_nodes = 3}), HasSubstr("more than 3 values"));
+  EXPECT_THAT(yaml_reader_error_of("a: b\n---\nc: d\n", {.max_nodes = 3}),
+              HasSubstr("more than 3 values"));
+  EXPECT_THAT(yaml_reader_error_of("a: b\n---\nc: d\n", {.max_documents = 1}),
               HasSubstr("more than 1 documents"));
-  EXPECT_THAT(error_of(repeated("---\n", 1 << 20)), HasSubstr("more than 10000 documents"));
-  EXPECT_EQ(error_of("a: b\n---\nc: d\n", {.max_document_bytes = 9}), "");
-  EXPECT_EQ(error_of("a: b\n---\nc: d\n", {.max_document_bytes = 8}),
+  EXPECT_THAT(yaml_reader_error_of(yaml_reader_repeated("---\n", 1 << 20)),
+              HasSubstr("more than 10000 documents"));
+  EXPECT_EQ(yaml_reader_error_of("a: b\n---\nc: d\n", {.max_document_bytes = 9}), "");
+  EXPECT_EQ(yaml_reader_error_of("a: b\n---\nc: d\n", {.max_document_bytes = 8}),
             "2:1: the document is 9 bytes long; use at most 8");
 }
 
 TEST(YamlReader, RefusesAHugeTextBySizeAlone) {
   const std::string huge(100 << 20, '[');
 
-  EXPECT_EQ(error_of(huge), "1:1: the input is 104857600 bytes long; use at most 4194304");
+  EXPECT_EQ(yaml_reader_error_of(huge),
+            "1:1: the input is 104857600 bytes long; use at most 4194304");
 }
 
 TEST(YamlReader, RefusesBytesThatAreNotText) {
-  EXPECT_EQ(error_of("a: b\nc: \xff\n"), "2:4: byte 0xff is not UTF-8; save the text as UTF-8");
-  EXPECT_THAT(error_of(std::string("a: b\0c", 6)), HasSubstr("1:5: the text holds a NUL"));
-  EXPECT_THAT(error_of("a: b\n\x04"
-                       "c: d\n"),
+  EXPECT_EQ(yaml_reader_error_of("a: b\nc: \xff\n"),
+            "2:4: byte 0xff is not UTF-8; save the text as UTF-8");
+  EXPECT_THAT(yaml_reader_error_of(std::string("a: b\0c", 6)),
+              HasSubstr("1:5: the text holds a NUL"));
+  EXPECT_THAT(yaml_reader_error_of("a: b\n\x04"
+                                   "c: d\n"),
               HasSubstr("2:1: control character 0x04"));
-  EXPECT_THAT(error_of("a: \x1b[31m\n"), HasSubstr("control character 0x1b"));
-  EXPECT_NE(error_of(std::string("\xff\xfe"
-                                 "a\0:\0",
-                                 6)),
+  EXPECT_THAT(yaml_reader_error_of("a: \x1b[31m\n"), HasSubstr("control character 0x1b"));
+  EXPECT_NE(yaml_reader_error_of(std::string("\xff\xfe"
+                                             "a\0:\0",
+                                             6)),
             "");
-  EXPECT_THAT(error_of("a: \"\\_\"\n"), HasSubstr("an escape"));
+  EXPECT_THAT(yaml_reader_error_of("a: \"\\_\"\n"), HasSubstr("an escape"));
 }
 
 TEST(YamlReader, TakesEveryLineEndButALoneCarriageReturn) {
   EXPECT_EQ(value_of("x: y\r\na: b\r\n").text, "b");
   EXPECT_EQ(value_of("x: y\r\na: b\r\n").at, (Position{2, 4}));
-  EXPECT_THAT(error_of("a: b\rc: d\r"), HasSubstr("1:5: a carriage return without"));
+  EXPECT_THAT(yaml_reader_error_of("a: b\rc: d\r"), HasSubstr("1:5: a carriage return without"));
 }
 
 TEST(YamlReader, TakesTabsOnlyWhereTheyAreNoIndent) {
   EXPECT_EQ(value_of("a:\tb").text, "b");
-  EXPECT_NE(error_of("a:\n\tb: c\n"), "");
+  EXPECT_NE(yaml_reader_error_of("a:\n\tb: c\n"), "");
 }
 
 TEST(YamlReader, PassesOverAByteOrderMark) {
@@ -183,9 +196,9 @@ TEST(YamlReader, RefusesTextThatEndsTooSoon) {
   for (const char* bad :
        {"a: \"b", "a: \"b\n", "a: \"b\n  ", "a: \"b\n\n", "a: 'b\n", "a: \"b\n---\nc: d\n", "a: [b",
         "a: [b\n", "a: {b: c", "{", "[a, {b: c}", "a: \"\\", "a: \"\\u00"}) {
-    EXPECT_NE(error_of(bad), "") << bad;
+    EXPECT_NE(yaml_reader_error_of(bad), "") << bad;
   }
-  EXPECT_THAT(error_of("[a, b\n"), HasSubstr("end of sequence flow not found"));
+  EXPECT_THAT(yaml_reader_error_of("[a, b\n"), HasSubstr("end of sequence flow not found"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/bytes.h"
 #include "resource/encode.h"
 #include "resource/text_escape.h"
 
@@ -13,14 +14,6 @@ namespace {
 using std::string_view;
 
 constexpr size_t kIndent = 2;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_alnum(char c) {
-  return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
 
 // Words that some version of YAML takes for a boolean or null.
 bool is_reserved(string_view text) {
@@ -40,9 +33,9 @@ bool is_numeric(string_view text) {
 
 bool is_plain(string_view text) {
   if (text.empty() || text.ends_with(':') || is_reserved(text) || is_numeric(text)) return false;
-  if (!is_alnum(text.front()) && text.front() != '/') return false;
+  if (!is_letter_or_digit(text.front()) && text.front() != '/') return false;
   return std::ranges::all_of(
-      text, [](char c) { return is_alnum(c) || string_view("_./@+:=-").contains(c); });
+      text, [](char c) { return is_letter_or_digit(c) || string_view("_./@+:=-").contains(c); });
 }
 
 class YamlWriter {

@@ -16,6 +16,7 @@
 #include <map>
 
 #include "route/lease_world.h"
+#include "support/seeds.h"
 
 namespace holdfast::route::sim {
 namespace {
@@ -31,11 +32,6 @@ constexpr uint64_t kSeeds = 200;
 constexpr Duration kTtl = 5s;
 // A report that was repeated may come so late.
 constexpr Duration kLatest = 40s;
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 WorldOptions options_of(uint64_t seed) {
   Rng rng(seed);
@@ -198,13 +194,9 @@ void Chaos::check_fixed() {
 }
 
 TEST(LeaseChaosTest, EverySeedKeepsItsPromises) {
-  if (const uint64_t seed = number_from("HF_SIM_SEED", 0); seed != 0) {
-    Chaos(seed).run();
-    return;
-  }
-  const uint64_t seeds = number_from("HF_SIM_SEEDS", kSeeds);
+  const test::Seeds seeds = test::seeds_from_environment(kSeeds);
   int failed = 0;
-  for (uint64_t seed = 1; seed <= seeds && failed < 5; ++seed) {
+  for (uint64_t seed = seeds.first; seed < seeds.end() && failed < 5; ++seed) {
     Chaos chaos(seed);
     chaos.run();
     if (!chaos.ok()) ++failed;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kStart{1h};
+constexpr Time kLoadStatsStart{1h};
 
 Dealer::PoolRow row(std::string service, std::string zone, uint64_t opened, uint64_t closed = 0,
                     uint64_t refused = 0) {
@@ -39,115 +39,118 @@ class LoadStatsTest : public testing::Test {
 
 TEST_F(LoadStatsTest, NothingIsDueUntilAServerAsks) {
   EXPECT_EQ(stats_.due(), std::nullopt);
-  stats_.on_asked({.all = true, .interval = 10s}, {}, kStart);
+  stats_.on_asked({.all = true, .interval = 10s}, {}, kLoadStatsStart);
 
-  EXPECT_EQ(stats_.due(), kStart + 10s);
+  EXPECT_EQ(stats_.due(), kLoadStatsStart + 10s);
   stats_.on_stream_ended();
   EXPECT_EQ(stats_.due(), std::nullopt);
 }
 
 TEST_F(LoadStatsTest, IntervalsAreKeptWithinReason) {
-  stats_.on_asked({.all = true, .interval = 1ms}, {}, kStart);
-  EXPECT_EQ(stats_.due(), kStart + 1s);
-  stats_.on_asked({.all = true, .interval = 1000h}, {}, kStart);
-  EXPECT_EQ(stats_.due(), kStart + 1h);
+  stats_.on_asked({.all = true, .interval = 1ms}, {}, kLoadStatsStart);
+  EXPECT_EQ(stats_.due(), kLoadStatsStart + 1s);
+  stats_.on_asked({.all = true, .interval = 1000h}, {}, kLoadStatsStart);
+  EXPECT_EQ(stats_.due(), kLoadStatsStart + 1h);
 }
 
 TEST_F(LoadStatsTest, CountsAreThoseSinceTheReportBefore) {
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100, 90, 5)}, kStart);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100, 90, 5)}, kLoadStatsStart);
 
-  EXPECT_THAT(report({row("web", "a", 130, 110, 6)}, kStart + 11s),
+  EXPECT_THAT(report({row("web", "a", 130, 110, 6)}, kLoadStatsStart + 11s),
               ElementsAre(ClusterLoad{"web", 11s, {load("a", 20, 30, 20, 1)}}));
-  EXPECT_EQ(stats_.due(), kStart + 21s);
-  EXPECT_THAT(report({row("web", "a", 130, 130, 6)}, kStart + 21s),
+  EXPECT_EQ(stats_.due(), kLoadStatsStart + 21s);
+  EXPECT_THAT(report({row("web", "a", 130, 130, 6)}, kLoadStatsStart + 21s),
               ElementsAre(ClusterLoad{"web", 10s, {load("a", 0, 0, 20)}}));
 }
 
 TEST_F(LoadStatsTest, WhatCouldNotBeSentIsToldWithTheNext) {
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
-  stats_.make({row("web", "a", 110)}, kStart + 10s);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kLoadStatsStart);
+  stats_.make({row("web", "a", 110)}, kLoadStatsStart + 10s);
   stats_.on_stream_ended();
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 115)}, kStart + 15s);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 115)}, kLoadStatsStart + 15s);
 
-  EXPECT_THAT(report({row("web", "a", 120)}, kStart + 25s),
+  EXPECT_THAT(report({row("web", "a", 120)}, kLoadStatsStart + 25s),
               ElementsAre(ClusterLoad{"web", 25s, {load("a", 120, 20)}}));
 }
 
 TEST_F(LoadStatsTest, OnlyNamedServicesAreTold) {
   stats_.on_asked({.services = {"db", "none"}, .interval = 10s},
-                  {row("db", "a", 1), row("web", "a", 5)}, kStart);
+                  {row("db", "a", 1), row("web", "a", 5)}, kLoadStatsStart);
 
-  EXPECT_THAT(report({row("db", "a", 3), row("db", "b", 4), row("web", "a", 9)}, kStart + 10s),
-              ElementsAre(ClusterLoad{"db", 10s, {load("a", 3, 2), load("b", 4, 4)}}));
+  EXPECT_THAT(
+      report({row("db", "a", 3), row("db", "b", 4), row("web", "a", 9)}, kLoadStatsStart + 10s),
+      ElementsAre(ClusterLoad{"db", 10s, {load("a", 3, 2), load("b", 4, 4)}}));
 }
 
 TEST_F(LoadStatsTest, AServiceThatIsNamedLaterIsToldFromThenOn) {
-  stats_.on_asked({.services = {"db"}, .interval = 10s}, {row("web", "a", 5)}, kStart);
-  stats_.on_asked({.services = {"db", "web"}, .interval = 10s}, {row("web", "a", 7)}, kStart + 5s);
+  stats_.on_asked({.services = {"db"}, .interval = 10s}, {row("web", "a", 5)}, kLoadStatsStart);
+  stats_.on_asked({.services = {"db", "web"}, .interval = 10s}, {row("web", "a", 7)},
+                  kLoadStatsStart + 5s);
 
-  EXPECT_THAT(report({row("web", "a", 9)}, kStart + 15s),
+  EXPECT_THAT(report({row("web", "a", 9)}, kLoadStatsStart + 15s),
               ElementsAre(ClusterLoad{"web", 10s, {load("a", 9, 2)}}));
-  stats_.on_asked({.services = {"db"}, .interval = 10s}, {}, kStart + 16s);
-  EXPECT_THAT(report({row("web", "a", 9)}, kStart + 30s), IsEmpty());
+  stats_.on_asked({.services = {"db"}, .interval = 10s}, {}, kLoadStatsStart + 16s);
+  EXPECT_THAT(report({row("web", "a", 9)}, kLoadStatsStart + 30s), IsEmpty());
 }
 
 TEST_F(LoadStatsTest, WhatIsAskedWhileAReportIsUnderWayIsKept) {
-  stats_.on_asked({.services = {"db"}, .interval = 10s}, {row("db", "a", 5)}, kStart);
-  stats_.make({row("db", "a", 6), row("web", "a", 50)}, kStart + 10s);
-  stats_.on_asked({.services = {"web"}, .interval = 10s}, {row("web", "a", 50)}, kStart + 10s);
+  stats_.on_asked({.services = {"db"}, .interval = 10s}, {row("db", "a", 5)}, kLoadStatsStart);
+  stats_.make({row("db", "a", 6), row("web", "a", 50)}, kLoadStatsStart + 10s);
+  stats_.on_asked({.services = {"web"}, .interval = 10s}, {row("web", "a", 50)},
+                  kLoadStatsStart + 10s);
   stats_.sent();
 
-  EXPECT_THAT(report({row("db", "a", 9), row("web", "a", 52)}, kStart + 20s),
+  EXPECT_THAT(report({row("db", "a", 9), row("web", "a", 52)}, kLoadStatsStart + 20s),
               ElementsAre(ClusterLoad{"web", 10s, {load("a", 52, 2)}}));
 }
 
 TEST_F(LoadStatsTest, AServiceThatAppearsIsToldWhole) {
-  stats_.on_asked({.all = true, .interval = 10s}, {}, kStart);
-  stats_.make({}, kStart + 10s);
+  stats_.on_asked({.all = true, .interval = 10s}, {}, kLoadStatsStart);
+  stats_.make({}, kLoadStatsStart + 10s);
   stats_.sent();
 
-  EXPECT_EQ(report({row("web", "a", 3)}, kStart + 20s).front().localities,
+  EXPECT_EQ(report({row("web", "a", 3)}, kLoadStatsStart + 20s).front().localities,
             std::vector{load("a", 3, 3)});
 }
 
 TEST_F(LoadStatsTest, CountsThatBeganAnewAreToldFromZero) {
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kLoadStatsStart);
 
-  EXPECT_EQ(report({row("web", "a", 4)}, kStart + 10s).front().localities,
+  EXPECT_EQ(report({row("web", "a", 4)}, kLoadStatsStart + 10s).front().localities,
             std::vector{load("a", 4, 4)});
 }
 
 TEST_F(LoadStatsTest, AnotherDealerHasCountedSinceItBegan) {
-  stats_.on_dealer(kStart - 1h);
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kStart);
-  stats_.make({row("web", "a", 110)}, kStart + 10s);
-  stats_.on_dealer(kStart + 12s);
+  stats_.on_dealer(kLoadStatsStart - 1h);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 100)}, kLoadStatsStart);
+  stats_.make({row("web", "a", 110)}, kLoadStatsStart + 10s);
+  stats_.on_dealer(kLoadStatsStart + 12s);
   stats_.sent();
 
-  EXPECT_THAT(report({row("web", "a", 150)}, kStart + 20s),
+  EXPECT_THAT(report({row("web", "a", 150)}, kLoadStatsStart + 20s),
               ElementsAre(ClusterLoad{"web", 8s, {load("a", 150, 150)}}));
-  stats_.on_dealer(kStart + 12s);
-  EXPECT_THAT(report({row("web", "a", 151)}, kStart + 30s),
+  stats_.on_dealer(kLoadStatsStart + 12s);
+  EXPECT_THAT(report({row("web", "a", 151)}, kLoadStatsStart + 30s),
               ElementsAre(ClusterLoad{"web", 10s, {load("a", 151, 1)}}));
 }
 
 TEST_F(LoadStatsTest, WhatAppearsBeforeAServerAsksAgainIsTold) {
-  stats_.on_asked({.all = true, .interval = 10s}, {}, kStart);
+  stats_.on_asked({.all = true, .interval = 10s}, {}, kLoadStatsStart);
   stats_.on_stream_ended();
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 7)}, kStart + 5s);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 7)}, kLoadStatsStart + 5s);
 
-  EXPECT_THAT(report({row("web", "a", 9)}, kStart + 15s),
+  EXPECT_THAT(report({row("web", "a", 9)}, kLoadStatsStart + 15s),
               ElementsAre(ClusterLoad{"web", 15s, {load("a", 9, 9)}}));
 }
 
 TEST_F(LoadStatsTest, WhoAsksAgainAndAgainIsAnsweredAsOftenAsItAsksFor) {
-  for (Time now = kStart; now < kStart + 10s; now += 1s) {
+  for (Time now = kLoadStatsStart; now < kLoadStatsStart + 10s; now += 1s) {
     stats_.on_asked({.all = true, .interval = 10s}, {}, now);
-    EXPECT_EQ(stats_.due(), kStart + 10s);
+    EXPECT_EQ(stats_.due(), kLoadStatsStart + 10s);
   }
-  report({}, kStart + 10s);
-  stats_.on_asked({.all = true, .interval = 2s}, {}, kStart + 15s);
-  EXPECT_EQ(stats_.due(), kStart + 12s);
+  report({}, kLoadStatsStart + 10s);
+  stats_.on_asked({.all = true, .interval = 2s}, {}, kLoadStatsStart + 15s);
+  EXPECT_EQ(stats_.due(), kLoadStatsStart + 12s);
 }
 
 TEST_F(LoadStatsTest, WhatDoesNotFitIntoOneReportFollowsSoonAfter) {
@@ -155,7 +158,7 @@ TEST_F(LoadStatsTest, WhatDoesNotFitIntoOneReportFollowsSoonAfter) {
   const size_t count = LoadStats::kMaxLocalities * 2 + 10;
   for (size_t i = 0; i < count; ++i) rows.push_back(row(fmt::format("s{:06}", i / 3), "a", 0));
   for (size_t i = 0; i < count; ++i) rows[i].pool.zone = fmt::format("z{}", i % 3);
-  stats_.on_asked({.all = true, .interval = 10s}, rows, kStart);
+  stats_.on_asked({.all = true, .interval = 10s}, rows, kLoadStatsStart);
   for (Dealer::PoolRow& one : rows) one.totals.opened = 5;
 
   size_t told = 0;
@@ -170,29 +173,29 @@ TEST_F(LoadStatsTest, WhatDoesNotFitIntoOneReportFollowsSoonAfter) {
     EXPECT_LE(here, LoadStats::kMaxLocalities);
     told += here;
   };
-  add(kStart + 10s);
-  EXPECT_EQ(stats_.due(), kStart + 11s);
+  add(kLoadStatsStart + 10s);
+  EXPECT_EQ(stats_.due(), kLoadStatsStart + 11s);
   // One that could not be sent is made again.
-  stats_.make(rows, kStart + 11s);
-  add(kStart + 12s);
-  add(kStart + 13s);
+  stats_.make(rows, kLoadStatsStart + 11s);
+  add(kLoadStatsStart + 12s);
+  add(kLoadStatsStart + 13s);
 
   EXPECT_EQ(told, count);
   EXPECT_EQ(opened, 5 * count);
-  EXPECT_EQ(stats_.due(), kStart + 23s);
-  add(kStart + 23s);
+  EXPECT_EQ(stats_.due(), kLoadStatsStart + 23s);
+  add(kLoadStatsStart + 23s);
   EXPECT_EQ(opened, 5 * count) << "and once";
 }
 
 TEST_F(LoadStatsTest, APoolThatIsGoneForAWhileIsNotToldAgain) {
-  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 0)}, kStart);
-  report({row("web", "a", 45, 45)}, kStart + 10s);
-  report({}, kStart + 20s);
-  report({}, kStart + 1h);
+  stats_.on_asked({.all = true, .interval = 10s}, {row("web", "a", 0)}, kLoadStatsStart);
+  report({row("web", "a", 45, 45)}, kLoadStatsStart + 10s);
+  report({}, kLoadStatsStart + 20s);
+  report({}, kLoadStatsStart + 1h);
 
-  EXPECT_THAT(report({row("web", "a", 47, 45)}, kStart + 1h + 10s),
+  EXPECT_THAT(report({row("web", "a", 47, 45)}, kLoadStatsStart + 1h + 10s),
               ElementsAre(ClusterLoad{"web", 10s, {load("a", 2, 2)}}));
-  EXPECT_THAT(report({row("web", "a", 3, 3)}, kStart + 1h + 20s),
+  EXPECT_THAT(report({row("web", "a", 3, 3)}, kLoadStatsStart + 1h + 20s),
               ElementsAre(ClusterLoad{"web", 10s, {load("a", 0, 3, 3)}}))
       << "from nothing, if its counts were forgotten";
 }
@@ -204,9 +207,9 @@ TEST_F(LoadStatsTest, TooManyThatAreGoneAreForgotten) {
   }
   const auto told_of_first = [&](const LoadStats::Rows& known) {
     stats_ = {};
-    stats_.on_asked({.all = true}, known, kStart);
-    report({}, kStart + 1s);
-    return report({row("s000000", "a", 7)}, kStart + 2s).front().localities.front().opened;
+    stats_.on_asked({.all = true}, known, kLoadStatsStart);
+    report({}, kLoadStatsStart + 1s);
+    return report({row("s000000", "a", 7)}, kLoadStatsStart + 2s).front().localities.front().opened;
   };
 
   EXPECT_EQ(told_of_first(rows), 7u);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Time kStart{1h};
+constexpr Time kPastCountsStart{1h};
 const PoolKey kWeb{"web", "a"};
 
 PoolReport opened(uint64_t count, uint64_t refused = 0) {
@@ -45,7 +45,7 @@ TEST(PastCountsTest, BeyondTheMostTheOldestIsForgotten) {
 // An agent's kernel counts on, whatever the agent reports of it.
 class CountedOnceTest : public testing::Test {
  protected:
-  explicit CountedOnceTest(DealerOptions options = {}) : dealer_(options, kStart) {
+  explicit CountedOnceTest(DealerOptions options = {}) : dealer_(options, kPastCountsStart) {
     set_capacity(100);
   }
   void set_capacity(uint64_t capacity) {
@@ -65,7 +65,7 @@ class CountedOnceTest : public testing::Test {
   uint64_t total() { return dealer_.rows(now_).empty() ? 0 : dealer_.rows(now_)[0].totals.opened; }
   uint64_t refused() { return dealer_.rows(now_).front().totals.failed.refused; }
 
-  Time now_ = kStart + 5s;
+  Time now_ = kPastCountsStart + 5s;
   LoadReport report_{.holder = "agent/one", .zone = "a", .boot = 1};
   Dealer dealer_;
 };

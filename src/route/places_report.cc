@@ -14,7 +14,7 @@ constexpr int kAtOnce = 10;
 // Answers that are quick enough to do without spare places meanwhile.
 constexpr Duration kQuick = std::chrono::milliseconds(100);
 // What all holders together ask of the dealer when all of them run short: 2,000 reports a second.
-constexpr Duration kApartPerHolder = std::chrono::microseconds(500);
+constexpr Duration kReportApartPerHolder = std::chrono::microseconds(500);
 
 }  // namespace
 
@@ -61,7 +61,7 @@ std::vector<PoolReport> Places::rows(Time now) const {
 
 Duration Places::apart() const {
   return std::max<Duration>(options_.report_at_soonest,
-                            kApartPerHolder * static_cast<int64_t>(holders_));
+                            kReportApartPerHolder * static_cast<int64_t>(holders_));
 }
 
 Time Places::report_due() const {

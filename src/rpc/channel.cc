@@ -22,12 +22,12 @@ int milliseconds(Duration duration) {
 Result<std::string> read_pem(const std::string& path) {
   if (path.empty()) return std::string();
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(fmt::format("cannot open {}", quoted(path, 256)));
+  if (!file) return absl::NotFoundError(fmt::format("cannot open {}", in_quotes(path, 256)));
   std::string text(kMaxPemBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMaxPemBytes || text.find("-----BEGIN ") == std::string::npos) {
-    return absl::InvalidArgumentError(fmt::format("{} is not a PEM file", quoted(path, 256)));
+    return absl::InvalidArgumentError(fmt::format("{} is not a PEM file", in_quotes(path, 256)));
   }
   return text;
 }

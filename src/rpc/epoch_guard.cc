@@ -23,7 +23,7 @@ std::optional<std::string_view> take_line(std::string_view& text, std::string_vi
   return rest;
 }
 
-std::optional<uint64_t> number(std::string_view text) {
+std::optional<uint64_t> epoch_from(std::string_view text) {
   uint64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
@@ -59,7 +59,7 @@ std::string to_text(const KeptEpoch& kept) {
 Result<KeptEpoch> parse_kept_epoch(std::string_view text) {
   const auto cluster = take_line(text, kCluster);
   const auto epoch = take_line(text, kEpoch);
-  const auto value = epoch ? number(*epoch) : std::nullopt;
+  const auto value = epoch ? epoch_from(*epoch) : std::nullopt;
   if (!cluster || !value || !text.empty()) {
     return coded(absl::StatusCode::kDataLoss, "HF4303", "it is no epoch that a node wrote");
   }

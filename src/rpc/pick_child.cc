@@ -6,7 +6,7 @@
 namespace holdfast::rpc::pick {
 namespace {
 
-bool is_due(const std::optional<Time>& at, Time now) {
+bool is_child_due(const std::optional<Time>& at, Time now) {
   return at && *at <= now;
 }
 
@@ -211,26 +211,26 @@ void Child::answered() {
 }
 
 void Child::tick(Time now, Actions& out) {
-  if (is_due(doubted_until_, now)) {
+  if (is_child_due(doubted_until_, now)) {
     doubted_until_.reset();
     refuses_ = aside_ = fenced_ = false;
   }
-  if (is_due(missed_at_, now)) miss_beats(now);
-  if (is_due(silent_at_, now)) {
+  if (is_child_due(missed_at_, now)) miss_beats(now);
+  if (is_child_due(silent_at_, now)) {
     silent_at_.reset();
     silent_ = true;
     doubt();
   }
-  if (is_due(probe_at_, now)) {
+  if (is_child_due(probe_at_, now)) {
     probe_at_.reset();
     probing_ = true;
     out.push_back(Probe{connection_, health_service()});
   }
-  if (is_due(watch_at_, now)) {
+  if (is_child_due(watch_at_, now)) {
     watch_at_.reset();
     out.push_back(WatchHealth{connection_, health_service()});
   }
-  if (is_due(redial_at_, now)) {
+  if (is_child_due(redial_at_, now)) {
     redial_at_.reset();
     dial(now, out);
   }

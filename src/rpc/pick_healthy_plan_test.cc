@@ -14,7 +14,7 @@ using testing::Ge;
 using testing::Lt;
 using testing::SizeIs;
 
-auto between(Duration least, Duration most) {
+auto pick_healthy_plan_between(Duration least, Duration most) {
   return AllOf(Ge(least), Lt(most));
 }
 
@@ -49,7 +49,7 @@ TEST(PickHealthyPlan, CredentialsThatAreRefusedAreTriedAgainAndTheOldOnesStay) {
   for (const Duration backoff : {4s, 8s, 16s, 16s}) {
     link.connect(link.last());
     link.fail_discovery(link.last(), Discovery::Outcome::Failed);
-    EXPECT_THAT(link.until_next_dial(), between(backoff, backoff + backoff / 2));
+    EXPECT_THAT(link.until_next_dial(), pick_healthy_plan_between(backoff, backoff + backoff / 2));
     EXPECT_EQ(link.core.picked(), old);
   }
   EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
@@ -96,7 +96,7 @@ TEST(PickHealthyPlan, AHealthyConnectionIsNotGivenUpForAnUnhealthyOne) {
   link.bring_up(kPickFirst, false);
 
   EXPECT_EQ(link.core.picked(), old);
-  EXPECT_THAT(link.until_next_dial(), between(4s, 6s));
+  EXPECT_THAT(link.until_next_dial(), pick_healthy_plan_between(4s, 6s));
 }
 
 TEST(PickHealthyPlan, NewerCredentialsReplaceABackupWithOlderOnes) {
@@ -175,7 +175,7 @@ TEST(PickHealthyPlan, AGoodConnectionIsReplacedEveryInterval) {
   uint64_t active = link.bring_up(kPickFirst);
 
   for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min));
+    EXPECT_THAT(link.until_next_dial(2h), pick_healthy_plan_between(1h, 66min));
     const uint64_t next = link.bring_up(kPickFirst);
     EXPECT_EQ(link.core.picked(), next);
     EXPECT_TRUE(link.has_dropped(active));
@@ -194,10 +194,10 @@ TEST(PickHealthyPlan, AnIntervalThatIsSetLaterBeginsAnywhereWithinIt) {
 
     waits.insert(link.until_next_dial(2h));
     EXPECT_EQ(link.bring_up(kPickFirst), link.core.picked());
-    EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min)) << "from then on";
+    EXPECT_THAT(link.until_next_dial(2h), pick_healthy_plan_between(1h, 66min)) << "from then on";
   }
   EXPECT_LT(*waits.begin(), 20min) << "a crowd that is told at once does not come at once";
-  EXPECT_THAT(*waits.rbegin(), between(40min, 1h));
+  EXPECT_THAT(*waits.rbegin(), pick_healthy_plan_between(40min, 1h));
 }
 
 TEST(PickHealthyPlan, AnIntervalThatIsToldAgainChangesNothing) {
@@ -229,7 +229,7 @@ TEST(PickHealthyPlan, AnIntervalThatIsSetBeforeThereIsAConnectionCountsFromIt) {
 
   link.bring_up(kPickFirst);
 
-  EXPECT_THAT(link.until_next_dial(2h), between(1h, 66min));
+  EXPECT_THAT(link.until_next_dial(2h), pick_healthy_plan_between(1h, 66min));
 }
 
 TEST(PickHealthyPlan, AnAddressThatIsGoneIsLeftOnceAnotherIsReady) {

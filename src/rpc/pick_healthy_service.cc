@@ -50,7 +50,7 @@ asio::awaitable<Result<v1::GetServiceConfigResponse>> ask_for_config(const Conne
 std::string failure(const Connection& connection, const Status& why) {
   const absl::string_view message = why.message();
   return fmt::format("{}: {}", connection.address,
-                     quoted({message.data(), message.size()}, kMaxReasonBytes));
+                     in_quotes({message.data(), message.size()}, kMaxReasonBytes));
 }
 
 // The first policy we know counts; a mode we do not know is not "reconnect".

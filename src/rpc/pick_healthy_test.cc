@@ -15,7 +15,7 @@ using testing::Ge;
 using testing::Lt;
 using testing::SizeIs;
 
-auto between(Duration least, Duration most) {
+auto moved_between(Duration least, Duration most) {
   return AllOf(Ge(least), Lt(most));
 }
 
@@ -71,7 +71,7 @@ TEST(PickHealthyRow1, ARecoveryResetsTheBackoff) {
 
   link.serve(active, false);
 
-  EXPECT_THAT(link.until_next_dial(), between(2s, 3s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(2s, 3s));
 }
 
 TEST(PickHealthyRedial, AYoungConnectionThatAnsweredACallIsRedialledAtOnce) {
@@ -111,7 +111,7 @@ TEST(PickHealthyRow2, AnActiveThatConnectsForLongGetsABackup) {
   link.close(first);
   link.connect(link.last());  // and its discovery is never answered
 
-  EXPECT_THAT(link.until_next_dial(), between(30s, 33s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(30s, 33s));
   EXPECT_EQ(link.core.children(), 2u);
 }
 
@@ -120,7 +120,7 @@ TEST(PickHealthyRow2, StuckInDiscoveryFromTheStartIsLeftToo) {
   const uint64_t stuck = link.last();
   link.connect(stuck);
 
-  EXPECT_THAT(link.until_next_dial(), between(30s, 33s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(30s, 33s));
   const uint64_t other = link.bring_up(kReconnect);
 
   EXPECT_EQ(link.core.picked(), other);
@@ -135,7 +135,7 @@ TEST(PickHealthyRow3, AnUnhealthyActiveGetsABackupAfterTheBackoff) {
 
     const Duration delay = link.until_next_dial();
 
-    EXPECT_THAT(delay, between(2s, 3s));
+    EXPECT_THAT(delay, moved_between(2s, 3s));
     delays.insert(delay);
   }
   EXPECT_GT(delays.size(), 40u) << "and each at its own moment";
@@ -178,7 +178,7 @@ TEST(PickHealthyRow4, TheBackoffStartsAnewAfterASwap) {
 
   link.serve(taken, false);
 
-  EXPECT_THAT(link.until_next_dial(), between(2s, 3s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(2s, 3s));
 }
 
 TEST(PickHealthyRow5, ABackupThatStillDialsIsLeftAlone) {
@@ -200,7 +200,7 @@ TEST(PickHealthyRow5, ABackupStuckInDiscoveryIsReplacedAfterTheConnectTimeout) {
   const uint64_t stuck = link.last();
   link.connect(stuck);
 
-  EXPECT_THAT(link.until_next_dial(), between(30s, 33s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(30s, 33s));
   EXPECT_TRUE(link.has_dropped(stuck));
 }
 
@@ -213,7 +213,7 @@ TEST(PickHealthyRow6, AnUnhealthyBackupIsReplacedAfterADoubledBackoffUpToTheLong
     const uint64_t unhealthy = link.bring_up(kReconnect, false);
     EXPECT_FALSE(link.has_dropped(unhealthy));
 
-    EXPECT_THAT(link.until_next_dial(), between(backoff, backoff + backoff / 2));
+    EXPECT_THAT(link.until_next_dial(), moved_between(backoff, backoff + backoff / 2));
     EXPECT_TRUE(link.has_dropped(unhealthy));
   }
 }
@@ -226,20 +226,20 @@ TEST(PickHealthyRow6, HealthAnswersThatRepeatDoNotDoubleTheBackoffAgain) {
 
   for (int i = 0; i < 10; ++i) link.serve(backup, false);
 
-  EXPECT_THAT(link.until_next_dial(), between(4s, 6s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(4s, 6s));
 }
 
 TEST(PickHealthy, TheTimesAreOptions) {
   Harness link({.base_backoff = 1s, .max_backoff = 2s, .connect_timeout = 10s});
   link.serve(link.bring_up(kReconnect), false);
 
-  EXPECT_THAT(link.until_next_dial(), between(1s, 1500ms));
+  EXPECT_THAT(link.until_next_dial(), moved_between(1s, 1500ms));
   for (int i = 0; i < 3; ++i) {
     link.bring_up(kReconnect, false);
-    EXPECT_THAT(link.until_next_dial(), between(2s, 3s));
+    EXPECT_THAT(link.until_next_dial(), moved_between(2s, 3s));
   }
   link.connect(link.last());
-  EXPECT_THAT(link.until_next_dial(), between(10s, 11s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(10s, 11s));
 }
 
 // Modes and discovery.
@@ -253,7 +253,7 @@ TEST(PickHealthy, AModeIsReadAgainOnEveryConnection) {
   const uint64_t second = link.bring_up(kReconnect);
   link.serve(second, false);
 
-  EXPECT_THAT(link.until_next_dial(), between(2s, 3s));
+  EXPECT_THAT(link.until_next_dial(), moved_between(2s, 3s));
 }
 
 TEST(PickHealthy, AnOldServerWithoutDiscoveryIsHealthyAndKept) {
@@ -283,7 +283,7 @@ TEST(PickHealthy, ADiscoveryThatFailsLeavesTheModeAsItWas) {
   link.close(second);
   link.connect(link.last());
 
-  EXPECT_THAT(link.until_next_dial(), between(30s, 33s)) << "still in reconnect mode";
+  EXPECT_THAT(link.until_next_dial(), moved_between(30s, 33s)) << "still in reconnect mode";
 }
 
 TEST(PickHealthy, AnOldServersModeIsThatOfNoConfig) {
@@ -322,7 +322,7 @@ TEST(PickHealthyDial, AfterTheWholeListThereIsAShortWaitThatDoubles) {
   for (const Duration wait : {100ms, 200ms, 400ms, 800ms, 1600ms, 2000ms, 2000ms}) {
     link.close(link.last());
     link.close(link.last());
-    EXPECT_THAT(link.until_next_dial(), between(wait / 2, wait));
+    EXPECT_THAT(link.until_next_dial(), moved_between(wait / 2, wait));
   }
 }
 
@@ -366,7 +366,7 @@ TEST(PickHealthyDial, AServerThatHangsUpAtOnceIsNotDialledInATightLoop) {
   link.close(link.bring_up(kReconnect));
 
   EXPECT_THAT(link.dials, SizeIs(1));
-  EXPECT_THAT(link.until_next_dial(), between(50ms, 100ms));
+  EXPECT_THAT(link.until_next_dial(), moved_between(50ms, 100ms));
 }
 
 // Ends and late words.

@@ -11,13 +11,14 @@
 namespace holdfast::rpc {
 namespace {
 
+constexpr Duration kUntilPicked = std::chrono::hours(1);
+
 // An attempt ends a little later than its call, so that a deadline that passes early is the
 // server's word and not the race of two clocks.
 constexpr Duration kSlack = std::chrono::milliseconds(100);
-constexpr Duration kLongWait = std::chrono::hours(1);
 
 // Asked without a coroutine of its own: awaiting one throws once the caller was cancelled.
-bool is_cancelled(const asio::cancellation_state& state) {
+bool was_cancelled(const asio::cancellation_state& state) {
   return state.cancelled() != asio::cancellation_type::none;
 }
 
@@ -91,7 +92,7 @@ PickHealthyService::attempt_until_answered(const StartAttempt& start, const Pick
       began, began + options.timeout);
   const Waiting waiting(waiters_, running.ends.timer());
   for (;;) {
-    if (stopped_ || is_cancelled(co_await asio::this_coro::cancellation_state)) {
+    if (stopped_ || was_cancelled(co_await asio::this_coro::cancellation_state)) {
       co_return stopped_error();
     }
     for (const Running::End& end : running.ends.take_now()) {
@@ -174,7 +175,7 @@ asio::awaitable<bool> PickHealthyService::next_pick(Duration at_most) {
   const Waiting waiting(waiters_, timer);
   timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  co_return !is_cancelled(co_await asio::this_coro::cancellation_state);
+  co_return !was_cancelled(co_await asio::this_coro::cancellation_state);
 }
 
 asio::awaitable<Result<Pinned>> PickHealthyService::wait_picked(Duration timeout) {
@@ -196,13 +197,13 @@ asio::awaitable<Result<Pinned>> PickHealthyService::wait_picked(Duration timeout
 asio::awaitable<void> PickHealthyService::left(uint64_t connection_id) {
   while (!stopped_ && !core_.is_silent(connection_id) &&
          (!picked_ || picked_->id == connection_id)) {
-    if (!co_await next_pick(kLongWait)) co_return;
+    if (!co_await next_pick(kUntilPicked)) co_return;
   }
 }
 
 asio::awaitable<void> PickHealthyService::moved(uint64_t connection_id) {
   while (!stopped_ && (!picked_ || picked_->id == connection_id)) {
-    if (!co_await next_pick(kLongWait)) co_return;
+    if (!co_await next_pick(kUntilPicked)) co_return;
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace holdfast::store {
 
+// How many changes a watcher is handed at once.
+inline constexpr size_t kChangesAtOnce = 512;
+
 struct ChangeLogOptions {
   size_t max_changes = 16'384;
   size_t max_bytes = 64 << 20;

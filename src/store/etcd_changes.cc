@@ -17,7 +17,7 @@ Status ended(const etcdserverpb::WatchResponse& response, Revision seen) {
         fmt::format("changes after revision {} are no longer kept, only those after {}", seen,
                     response.compact_revision()));
   }
-  const std::string reason = quoted(response.cancel_reason(), 200);
+  const std::string reason = in_quotes(response.cancel_reason(), 200);
   if (response.cancel_reason().find("permission denied") != std::string::npos) {
     return absl::PermissionDeniedError(fmt::format("etcd refused the watch: {}", reason));
   }

@@ -120,7 +120,7 @@ asio::awaitable<Status> EtcdClient::request_token(Member& member, Time until) {
   }
   if (etcd_may_recover(response.status())) co_return response.status();
   co_return absl::UnauthenticatedError(fmt::format("etcd at {} refused user {}: {}", member.address,
-                                                   quoted(options_.username),
+                                                   in_quotes(options_.username),
                                                    std::string(response.status().message())));
 }
 

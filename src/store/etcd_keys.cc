@@ -27,7 +27,7 @@ EtcdKeys::EtcdKeys(std::string_view prefix) : prefix_(prefix) {
 Result<std::string> EtcdKeys::plain(std::string_view stored) const {
   if (!stored.starts_with(prefix_)) {
     return absl::DataLossError(
-        fmt::format("etcd answered with key {} outside {}", quoted(stored), quoted(prefix_)));
+        fmt::format("etcd answered with key {} outside {}", in_quotes(stored), in_quotes(prefix_)));
   }
   return std::string(stored.substr(prefix_.size()));
 }

@@ -31,7 +31,7 @@ asio::awaitable<Result<Item>> EtcdStore::get(std::string key) {
   CO_TRY(const auto response, co_await client_.ask(&EtcdKv::Range, request, client_.deadline()));
   committer_.saw(response.header().revision());
   if (response.kvs_size() == 0) {
-    co_return absl::NotFoundError(fmt::format("no key {}", quoted(key)));
+    co_return absl::NotFoundError(fmt::format("no key {}", in_quotes(key)));
   }
   co_return decode_item(keys_, response.kvs(0));
 }

@@ -69,7 +69,7 @@ Result<Revision> looked_at(const etcdserverpb::TxnResponse& response, int index)
 }
 
 Status precondition_error(const Operation& operation, Revision found) {
-  const std::string key = quoted(operation.key);
+  const std::string key = in_quotes(operation.key);
   switch (operation.precondition) {
     case Precondition::None:
       return absl::OkStatus();
@@ -146,14 +146,14 @@ Result<Item> decode_item(const EtcdKeys& keys, const etcdserverpb::KeyValue& pai
   etcdserverpb::HoldfastValue stored;
   if (!stored.ParseFromString(pair.value())) {
     return absl::DataLossError(
-        fmt::format("the value of {} in etcd was not written by Holdfast", quoted(item.key)));
+        fmt::format("the value of {} in etcd was not written by Holdfast", in_quotes(item.key)));
   }
   item.value = std::move(*stored.mutable_value());
   item.revision = pair.mod_revision();
   item.created_revision = pair.create_revision();
   const int64_t expires = stored.expires_unix_ms();
   if (expires < 0 || expires > kMaxUnixMilliseconds) {
-    return absl::DataLossError(fmt::format("{} has no possible expiry", quoted(item.key)));
+    return absl::DataLossError(fmt::format("{} has no possible expiry", in_quotes(item.key)));
   }
   if (expires > 0) item.expires = WallTime(std::chrono::milliseconds(expires));
   return item;

@@ -9,8 +9,8 @@ namespace {
 using etcdserverpb::Compare;
 using testing::HasSubstr;
 
-Operation operation(Operation::Type type, std::string key, Precondition precondition,
-                    Revision revision = 0) {
+Operation etcd_operation(Operation::Type type, std::string key, Precondition precondition,
+                         Revision revision = 0) {
   Operation result;
   result.type = type;
   result.key = std::move(key);
@@ -19,9 +19,9 @@ Operation operation(Operation::Type type, std::string key, Precondition precondi
   return result;
 }
 
-Operation put(std::string key, Precondition precondition = Precondition::None,
-              Revision revision = 0) {
-  return operation(Operation::Type::Put, std::move(key), precondition, revision);
+Operation etcd_put(std::string key, Precondition precondition = Precondition::None,
+                   Revision revision = 0) {
+  return etcd_operation(Operation::Type::Put, std::move(key), precondition, revision);
 }
 
 EtcdCommit commit_of(std::vector<Operation> operations) {
@@ -44,7 +44,7 @@ etcdserverpb::TxnResponse refused(const std::vector<Revision>& found) {
 }
 
 TEST(EncodeCommit, PutsCarryValueWriteIdLeaseAndExpiry) {
-  EtcdCommit commit = commit_of({put("a")});
+  EtcdCommit commit = commit_of({etcd_put("a")});
   commit.operations[0].value = "v";
   commit.operations[0].expires = WallTime(std::chrono::milliseconds(5000));
   commit.leases = {77};
@@ -65,10 +65,11 @@ TEST(EncodeCommit, PutsCarryValueWriteIdLeaseAndExpiry) {
 
 TEST(EncodeCommit, EachPreconditionIsACompareAndALook) {
   const auto txn = encode_commit(
-      kKeys, commit_of({put("absent", Precondition::Absent), put("present", Precondition::Present),
-                        put("at", Precondition::Revision, 9),
-                        operation(Operation::Type::Check, "check", Precondition::Present),
-                        operation(Operation::Type::Delete, "delete", Precondition::None)}));
+      kKeys, commit_of({etcd_put("absent", Precondition::Absent),
+                        etcd_put("present", Precondition::Present),
+                        etcd_put("at", Precondition::Revision, 9),
+                        etcd_operation(Operation::Type::Check, "check", Precondition::Present),
+                        etcd_operation(Operation::Type::Delete, "delete", Precondition::None)}));
 
   ASSERT_EQ(txn.compare_size(), 4);
   EXPECT_EQ(txn.failure_size(), 4);
@@ -82,13 +83,13 @@ TEST(EncodeCommit, EachPreconditionIsACompareAndALook) {
 }
 
 TEST(EncodeCommit, RevisionZeroNeverHolds) {
-  const auto txn = encode_commit(kKeys, commit_of({put("a", Precondition::Revision, 0)}));
+  const auto txn = encode_commit(kKeys, commit_of({etcd_put("a", Precondition::Revision, 0)}));
 
   EXPECT_LT(txn.compare(0).mod_revision(), 0);
 }
 
 TEST(EncodeCommit, TheFenceIsComparedLast) {
-  EtcdCommit commit = commit_of({put("a", Precondition::Absent)});
+  EtcdCommit commit = commit_of({etcd_put("a", Precondition::Absent)});
   commit.fence = EtcdFence{.key = "fence", .revision = 5};
 
   const auto txn = encode_commit(kKeys, commit);
@@ -100,7 +101,7 @@ TEST(EncodeCommit, TheFenceIsComparedLast) {
 }
 
 TEST(CanFence, NeedsRoomForOneMoreCompare) {
-  std::vector<Operation> operations(kEtcdMaxOperations, put("a", Precondition::Absent));
+  std::vector<Operation> operations(kEtcdMaxOperations, etcd_put("a", Precondition::Absent));
   EXPECT_FALSE(can_fence(operations));
 
   operations.back().precondition = Precondition::None;
@@ -113,16 +114,16 @@ TEST(DecodeCommit, SuccessIsTheRevision) {
   response.set_succeeded(true);
   response.mutable_header()->set_revision(12);
 
-  const auto answer = decode_commit(commit_of({put("a")}), response);
+  const auto answer = decode_commit(commit_of({etcd_put("a")}), response);
 
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(std::get<Revision>(*answer), 12);
 }
 
 TEST(DecodeCommit, TheFirstFailedPreconditionIsNamed) {
-  const EtcdCommit commit =
-      commit_of({put("fine", Precondition::Absent), put("free"),
-                 put("late", Precondition::Revision, 3), put("gone", Precondition::Present)});
+  const EtcdCommit commit = commit_of({etcd_put("fine", Precondition::Absent), etcd_put("free"),
+                                       etcd_put("late", Precondition::Revision, 3),
+                                       etcd_put("gone", Precondition::Present)});
 
   const auto answer = decode_commit(commit, refused({0, 4, 0}));
 
@@ -135,15 +136,15 @@ TEST(DecodeCommit, EachPreconditionHasItsCode) {
     return decode_commit(commit_of({operation}), refused({found})).status().code();
   };
 
-  EXPECT_EQ(code(put("a", Precondition::Absent), 3), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(code(put("a", Precondition::Present), 0), absl::StatusCode::kNotFound);
-  EXPECT_EQ(code(put("a", Precondition::Revision, 3), 0), absl::StatusCode::kNotFound);
-  EXPECT_EQ(code(put("a", Precondition::Revision, 0), 0), absl::StatusCode::kNotFound);
-  EXPECT_EQ(code(put("a", Precondition::Revision, 3), 4), absl::StatusCode::kAborted);
+  EXPECT_EQ(code(etcd_put("a", Precondition::Absent), 3), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(code(etcd_put("a", Precondition::Present), 0), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code(etcd_put("a", Precondition::Revision, 3), 0), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code(etcd_put("a", Precondition::Revision, 0), 0), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code(etcd_put("a", Precondition::Revision, 3), 4), absl::StatusCode::kAborted);
 }
 
 TEST(DecodeCommit, AMovedFenceSaysNothingAboutPreconditions) {
-  EtcdCommit commit = commit_of({put("a", Precondition::Absent)});
+  EtcdCommit commit = commit_of({etcd_put("a", Precondition::Absent)});
   commit.fence = EtcdFence{.key = "fence", .revision = 5};
 
   const auto answer = decode_commit(commit, refused({3, 8}));
@@ -153,7 +154,7 @@ TEST(DecodeCommit, AMovedFenceSaysNothingAboutPreconditions) {
 }
 
 TEST(DecodeCommit, AnswersThatMakeNoSenseAreDataLoss) {
-  const EtcdCommit commit = commit_of({put("a", Precondition::Absent)});
+  const EtcdCommit commit = commit_of({etcd_put("a", Precondition::Absent)});
   auto two_pairs = refused({3});
   two_pairs.mutable_responses(0)->mutable_response_range()->add_kvs();
 
@@ -178,7 +179,7 @@ TEST(DecodeItem, RefusesWhatHoldfastDidNotWrite) {
 }
 
 TEST(DecodeItem, GivesBackWhatWasEncoded) {
-  EtcdCommit commit = commit_of({put("a")});
+  EtcdCommit commit = commit_of({etcd_put("a")});
   commit.operations[0].value = std::string("\0v", 2);
   commit.operations[0].expires = WallTime(std::chrono::milliseconds(5000));
   const auto txn = encode_commit(kKeys, commit);

@@ -9,7 +9,7 @@ namespace {
 using absl::StatusCode;
 using testing::ElementsAre;
 
-std::vector<Change> put(Revision revision, std::string key, std::string value = "v") {
+std::vector<Change> lineage_put(Revision revision, std::string key, std::string value = "v") {
   Change change;
   change.item.key = std::move(key);
   change.item.value = std::move(value);
@@ -18,7 +18,7 @@ std::vector<Change> put(Revision revision, std::string key, std::string value = 
   return {change};
 }
 
-Lineage at(Revision revision) {
+Lineage lineage_at(Revision revision) {
   ReplicaFacts facts;
   facts.store_id = "one";
   facts.head.revision = revision;
@@ -27,7 +27,7 @@ Lineage at(Revision revision) {
 
 // Commits one change and returns it as an entry.
 Entry commit(Lineage& lineage, const std::string& value = "v") {
-  std::vector<Change> changes = put(lineage.head().revision + 1, "a", value);
+  std::vector<Change> changes = lineage_put(lineage.head().revision + 1, "a", value);
   const Head head = lineage.next(changes);
   lineage.commit(head);
   return {.head = head, .changes = std::move(changes)};
@@ -35,13 +35,13 @@ Entry commit(Lineage& lineage, const std::string& value = "v") {
 
 // As whoever took a whole copy of it.
 Lineage copy_of(const Lineage& lineage) {
-  Lineage copy = at(kFirstRevision);
+  Lineage copy = lineage_at(kFirstRevision);
   copy.replace(lineage.facts(), lineage.facts().promised);
   return copy;
 }
 
 TEST(Lineage, BeforeTheFirstTenureThereIsNoChain) {
-  Lineage lineage = at(5);
+  Lineage lineage = lineage_at(5);
 
   commit(lineage);
 
@@ -51,7 +51,7 @@ TEST(Lineage, BeforeTheFirstTenureThereIsNoChain) {
 }
 
 TEST(Lineage, TheFirstTenureTakesOverWhatItFinds) {
-  Lineage lineage = at(5);
+  Lineage lineage = lineage_at(5);
 
   lineage.begin(1);
 
@@ -64,8 +64,8 @@ TEST(Lineage, TheFirstTenureTakesOverWhatItFinds) {
 }
 
 TEST(Lineage, StoresThatWereFilledApartDoNotContinueEachOther) {
-  Lineage one = at(5);
-  const Lineage other = at(5);
+  Lineage one = lineage_at(5);
+  const Lineage other = lineage_at(5);
   one.begin(1);
 
   const Entry entry = commit(one);
@@ -75,7 +75,7 @@ TEST(Lineage, StoresThatWereFilledApartDoNotContinueEachOther) {
 }
 
 TEST(Lineage, ATenureThatWroteNothingGivesWayToTheNext) {
-  Lineage lineage = at(5);
+  Lineage lineage = lineage_at(5);
   lineage.begin(1);
   commit(lineage);
   lineage.begin(3);
@@ -91,7 +91,7 @@ TEST(Lineage, ATenureThatWroteNothingGivesWayToTheNext) {
 }
 
 TEST(Lineage, EpochsDoNotGoBack) {
-  Lineage lineage = at(5);
+  Lineage lineage = lineage_at(5);
   lineage.begin(3);
   lineage.promise(5);
 
@@ -105,7 +105,7 @@ TEST(Lineage, EpochsDoNotGoBack) {
 }
 
 TEST(Lineage, WhoFollowsCommitsNothingUntilItsOwnTenure) {
-  Lineage active = at(5);
+  Lineage active = lineage_at(5);
   active.begin(1);
   Lineage passive = copy_of(active);
   EXPECT_EQ(passive.may_commit().code(), StatusCode::kFailedPrecondition) << "after a copy";
@@ -119,7 +119,7 @@ TEST(Lineage, WhoFollowsCommitsNothingUntilItsOwnTenure) {
 }
 
 TEST(Lineage, APromiseStopsAStoreWithoutATenureAsWell) {
-  Lineage lineage = at(5);
+  Lineage lineage = lineage_at(5);
 
   lineage.promise(1);
 
@@ -127,7 +127,7 @@ TEST(Lineage, APromiseStopsAStoreWithoutATenureAsWell) {
 }
 
 TEST(Lineage, WhatContinuesIsAppended) {
-  Lineage active = at(5);
+  Lineage active = lineage_at(5);
   active.begin(1);
   Lineage passive = copy_of(active);
   const std::vector<Entry> first = {commit(active), commit(active)};
@@ -145,7 +145,7 @@ TEST(Lineage, WhatContinuesIsAppended) {
 }
 
 TEST(Lineage, AnAppendForgetsTheOwnTenureThatWroteNothing) {
-  Lineage active = at(5);
+  Lineage active = lineage_at(5);
   active.begin(1);
   Lineage passive = copy_of(active);
   passive.begin(2);
@@ -160,7 +160,7 @@ TEST(Lineage, AnAppendForgetsTheOwnTenureThatWroteNothing) {
 }
 
 TEST(Lineage, WhatDoesNotContinueIsRefused) {
-  Lineage active = at(5);
+  Lineage active = lineage_at(5);
   active.begin(1);
   Lineage passive = copy_of(active);
   const Entry first = commit(active);
@@ -174,7 +174,7 @@ TEST(Lineage, WhatDoesNotContinueIsRefused) {
 }
 
 TEST(Lineage, AnEntryOfAnEpochThatIsOverIsRefused) {
-  Lineage active = at(5);
+  Lineage active = lineage_at(5);
   active.begin(1);
   Lineage old = copy_of(active);
   old.begin(1);
@@ -187,7 +187,7 @@ TEST(Lineage, AnEntryOfAnEpochThatIsOverIsRefused) {
 }
 
 TEST(Lineage, AnEntryThatWasChangedOnItsWayIsDataLoss) {
-  Lineage active = at(5);
+  Lineage active = lineage_at(5);
   active.begin(1);
   const Lineage passive = copy_of(active);
   const Entry entry = commit(active);
@@ -215,7 +215,7 @@ TEST(Lineage, AnEntryThatWasChangedOnItsWayIsDataLoss) {
 }
 
 TEST(Lineage, HistoriesThatPartedDoNotContinueEachOther) {
-  Lineage active = at(5);
+  Lineage active = lineage_at(5);
   active.begin(1);
   const Head shared = commit(active).head;
   Lineage other = copy_of(active);
@@ -234,7 +234,7 @@ TEST(Lineage, HistoriesThatPartedDoNotContinueEachOther) {
 }
 
 TEST(Lineage, TwoHistoriesAgreeUpToWhereTheyParted) {
-  Lineage one = at(5);
+  Lineage one = lineage_at(5);
   one.begin(1);
   commit(one);
   Lineage other = copy_of(one);
@@ -249,14 +249,14 @@ TEST(Lineage, TwoHistoriesAgreeUpToWhereTheyParted) {
 
   EXPECT_EQ(agreed_through(one.facts(), other.facts()), 6);
   EXPECT_EQ(agreed_through(other.facts(), one.facts()), 6);
-  EXPECT_EQ(agreed_through(at(9).facts(), one.facts()), 0) << "one has no tenure";
-  Lineage stranger = at(5);
+  EXPECT_EQ(agreed_through(lineage_at(9).facts(), one.facts()), 0) << "one has no tenure";
+  Lineage stranger = lineage_at(5);
   stranger.begin(3);
   EXPECT_EQ(agreed_through(stranger.facts(), one.facts()), 0);
 }
 
 TEST(Lineage, TenuresGoWithTheHistoryButForTheFloorsOwn) {
-  Lineage lineage = at(5);
+  Lineage lineage = lineage_at(5);
   for (const Epoch epoch : {1, 3, 5}) {
     lineage.begin(epoch);
     commit(lineage);
@@ -306,7 +306,7 @@ TEST(IncomingCopy, RefusesItemsThatCannotBe) {
 }
 
 TEST(IncomingCopy, IsOfAStoreWithATenure) {
-  Lineage lineage = at(5);
+  Lineage lineage = lineage_at(5);
   EXPECT_EQ(check_copy(lineage.facts()).code(), StatusCode::kInvalidArgument);
 
   lineage.begin(1);

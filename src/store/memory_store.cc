@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "store/change_log.h"
 
 namespace holdfast::store {
-namespace {
-
-constexpr size_t kChangesAtOnce = 512;
-
-}  // namespace
+namespace {}  // namespace
 
 MemoryStore::MemoryStore(const asio::any_io_executor& executor, MemoryStoreOptions options)
     : options_(options),
@@ -20,7 +17,7 @@ MemoryStore::MemoryStore(const asio::any_io_executor& executor, MemoryStoreOptio
 asio::awaitable<Result<Item>> MemoryStore::get(std::string key) {
   const auto found = items_.find(key);
   if (found == items_.end()) {
-    co_return absl::NotFoundError(fmt::format("key {} does not exist", quoted(key, 256)));
+    co_return absl::NotFoundError(fmt::format("key {} does not exist", in_quotes(key, 256)));
   }
   co_return found->second;
 }

@@ -8,7 +8,7 @@ namespace holdfast::store {
 namespace {
 
 Status check(const Operation& operation, const std::optional<KeyState>& state) {
-  const auto key = [&] { return quoted(operation.key, 256); };
+  const auto key = [&] { return in_quotes(operation.key, 256); };
   switch (operation.precondition) {
     case Precondition::None:
       return absl::OkStatus();

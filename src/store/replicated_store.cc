@@ -25,7 +25,7 @@ bool may_only_read(const std::vector<Operation>& operations) {
       operations, [](const Operation& each) { return each.type == Operation::Type::Put; });
 }
 
-bool is_precondition(const Status& status) {
+bool failed_precondition(const Status& status) {
   return absl::IsAborted(status) || absl::IsNotFound(status) || absl::IsAlreadyExists(status);
 }
 
@@ -47,7 +47,7 @@ asio::awaitable<Result<Item>> ReplicatedStore::get(std::string key) {
   const bool found = !read.items.empty();
   CO_TRY_OK(co_await settle(found ? read.items[0].revision : read.revision, activation));
   if (found) co_return std::move(read.items[0]);
-  co_return absl::NotFoundError(fmt::format("key {} does not exist", quoted(key, 256)));
+  co_return absl::NotFoundError(fmt::format("key {} does not exist", in_quotes(key, 256)));
 }
 
 asio::awaitable<Result<RangeResult>> ReplicatedStore::range(RangeRequest request) {
@@ -74,7 +74,7 @@ asio::awaitable<Result<Revision>> ReplicatedStore::commit(std::vector<Operation>
 asio::awaitable<Status> ReplicatedStore::failed(Status why, uint64_t activation) {
   // The store follows another writer by now; the admission knows whom.
   if (absl::IsFailedPrecondition(why)) CO_TRY_OK(admission_.may_write());
-  if (!is_precondition(why)) co_return why;
+  if (!failed_precondition(why)) co_return why;
   CO_TRY(const Revision read, co_await revision());
   CO_TRY_OK(co_await settle(read, activation));
   co_return why;

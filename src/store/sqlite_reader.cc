@@ -36,7 +36,7 @@ Result<SqliteReader> SqliteReader::open(const std::string& path) {
 Result<Item> SqliteReader::get(const std::string& key) {
   get_.bind_bytes(1, key);
   TRY(const bool row, get_.step());
-  if (!row) return absl::NotFoundError(fmt::format("key {} does not exist", quoted(key, 256)));
+  if (!row) return absl::NotFoundError(fmt::format("key {} does not exist", in_quotes(key, 256)));
   Item item = read_item(get_);
   get_.reset();
   return item;

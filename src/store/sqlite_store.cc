@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
+#include "store/change_log.h"
 #include "store/sqlite_store_thread.h"
 
 namespace holdfast::store {
 namespace {
 
-constexpr size_t kChangesAtOnce = 512;
-
-size_t footprint(const std::vector<Operation>& operations) {
+size_t commit_footprint(const std::vector<Operation>& operations) {
   size_t bytes = 0;
   for (const Operation& operation : operations) {
     bytes += sizeof(Operation) + operation.key.size() + operation.value.size();
@@ -62,7 +61,7 @@ asio::awaitable<Result<RangeResult>> SqliteStore::range(RangeRequest request) {
 
 asio::awaitable<Result<Revision>> SqliteStore::commit(std::vector<Operation> operations) {
   CO_TRY_OK(validate(operations, options_.limits));
-  const size_t bytes = footprint(operations);
+  const size_t bytes = commit_footprint(operations);
   CO_TRY(const Written written, co_await write(std::move(operations), bytes));
   co_return written.head.revision;
 }

@@ -7,21 +7,21 @@
 namespace holdfast::store {
 namespace {
 
-size_t footprint(const Item& item) {
+size_t entry_footprint(const Item& item) {
   return sizeof(Change) + item.key.size() + item.value.size();
 }
 
-size_t footprint(const std::vector<Entry>& entries) {
+size_t entry_footprint(const std::vector<Entry>& entries) {
   size_t bytes = 0;
   for (const Entry& entry : entries) {
-    for (const Change& change : entry.changes) bytes += footprint(change.item);
+    for (const Change& change : entry.changes) bytes += entry_footprint(change.item);
   }
   return bytes;
 }
 
-size_t footprint(const CopyPage& page) {
+size_t entry_footprint(const CopyPage& page) {
   size_t bytes = 0;
-  for (const Item& item : page.items) bytes += footprint(item);
+  for (const Item& item : page.items) bytes += entry_footprint(item);
   return bytes;
 }
 
@@ -47,7 +47,7 @@ asio::awaitable<Result<std::vector<Entry>>> SqliteStore::entries(Revision after,
 }
 
 asio::awaitable<Result<Head>> SqliteStore::append(Epoch promise, std::vector<Entry> entries) {
-  const size_t bytes = footprint(entries);
+  const size_t bytes = entry_footprint(entries);
   CO_TRY(const Written written, co_await write(AppendRequest{promise, std::move(entries)}, bytes));
   co_return written.head;
 }
@@ -90,7 +90,7 @@ asio::awaitable<Status> SqliteStore::begin_copy(ReplicaFacts of) {
 }
 
 asio::awaitable<Status> SqliteStore::add_to_copy(CopyPage page) {
-  const size_t bytes = footprint(page);
+  const size_t bytes = entry_footprint(page);
   co_return (co_await write(ReplicaWrite(std::move(page)), bytes)).status();
 }
 

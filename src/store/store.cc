@@ -11,7 +11,7 @@ namespace {
 
 Status invalid(size_t index, const Operation& operation, std::string_view why) {
   return absl::InvalidArgumentError(
-      fmt::format("operation {} on {}: {}", index, quoted(operation.key), why));
+      fmt::format("operation {} on {}: {}", index, in_quotes(operation.key), why));
 }
 
 Status validate_one(size_t index, const Operation& operation, const Limits& limits) {

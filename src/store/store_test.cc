@@ -28,7 +28,7 @@ TEST(PrefixRange, HasNoUpperBoundWhenNoByteCanBeRaised) {
   EXPECT_EQ(prefix_range("\xff\xff"), (KeyRange{"\xff\xff", ""}));
 }
 
-Operation put(std::string key, std::string value = "") {
+Operation store_put(std::string key, std::string value = "") {
   Operation operation;
   operation.key = std::move(key);
   operation.value = std::move(value);
@@ -40,12 +40,12 @@ Status check(std::vector<Operation> operations) {
 }
 
 TEST(Validate, AcceptsACommitAtItsLimits) {
-  EXPECT_TRUE(check({put("abcd", "123"), put("b")}).ok());
+  EXPECT_TRUE(check({store_put("abcd", "123"), store_put("b")}).ok());
 }
 
 TEST(Validate, NamesTheOperationThatBreaksALimit) {
-  const Status long_key = check({put("ok"), put("abcde")});
-  const Status long_value = check({put("ok", "1234")});
+  const Status long_key = check({store_put("ok"), store_put("abcde")});
+  const Status long_value = check({store_put("ok", "1234")});
 
   EXPECT_EQ(long_key.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(long_key.message()), HasSubstr("operation 1 on \"abcde\""));
@@ -55,19 +55,20 @@ TEST(Validate, NamesTheOperationThatBreaksALimit) {
 
 TEST(Validate, RefusesEmptyCommitsAndTooManyOperations) {
   EXPECT_EQ(check({}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(check({put("a"), put("b"), put("c")}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(check({store_put("a"), store_put("b"), store_put("c")}).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Validate, RefusesKeysThatAreEmptyOrHoldNul) {
-  EXPECT_EQ(check({put("")}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(check({put(std::string("a\0b", 3))}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(check({store_put("")}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(check({store_put(std::string("a\0b", 3))}).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Validate, NamesTheKeyThatComesTwice) {
-  Operation erase = put("a");
+  Operation erase = store_put("a");
   erase.type = Operation::Type::Delete;
 
-  const Status twice = check({put("a"), erase});
+  const Status twice = check({store_put("a"), erase});
 
   EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(twice.message()), HasSubstr("operation 1 on \"a\""));

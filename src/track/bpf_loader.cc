@@ -38,12 +38,12 @@ std::string link_pin(const std::string& directory, std::string_view program) {
   return fmt::format("{}/link_{}", directory, program);
 }
 
-Status failed(std::string_view code, int error, std::string_view doing) {
+Status load_failed(std::string_view code, int error, std::string_view doing) {
   return coded(absl::ErrnoToStatusCode(error), code,
                fmt::format("{}: {}", doing, std::strerror(error)));
 }
 
-Status wrong(std::string_view code, std::string_view what) {
+Status wrong_object(std::string_view code, std::string_view what) {
   return coded(absl::StatusCode::kFailedPrecondition, code, what);
 }
 
@@ -67,10 +67,10 @@ std::string existing_part(std::filesystem::path path) {
 Status ensure_directory(const LoadOptions& options) {
   std::error_code error;
   std::filesystem::create_directories(options.directory, error);
-  if (error) return failed("HF8102", error.value(), "making " + options.directory);
+  if (error) return load_failed("HF8102", error.value(), "making " + options.directory);
   if (is_on(options.directory, BPF_FS_MAGIC)) return absl::OkStatus();
   if (::mount("bpffs", options.directory.c_str(), "bpf", 0, "mode=0700") != 0) {
-    return failed("HF8102", errno, "mounting a bpffs at " + options.directory);
+    return load_failed("HF8102", errno, "mounting a bpffs at " + options.directory);
   }
   return absl::OkStatus();
 }
@@ -79,7 +79,7 @@ Status ensure_cgroup(const LoadOptions& options, Loaded& loaded) {
   if (!options.make_cgroup || exists(options.cgroup)) return absl::OkStatus();
   std::error_code error;
   loaded.cgroup_made = std::filesystem::create_directories(options.cgroup, error);
-  if (error) return failed("HF8103", error.value(), "making " + options.cgroup);
+  if (error) return load_failed("HF8103", error.value(), "making " + options.cgroup);
   return absl::OkStatus();
 }
 
@@ -103,7 +103,7 @@ Status give_to_owner(const LoadOptions& options) {
   }
   for (const std::string& path : paths) {
     if (::lchown(path.c_str(), owner->user, owner->group) != 0) {
-      return failed("HF8102", errno, "giving away " + path);
+      return load_failed("HF8102", errno, "giving away " + path);
     }
   }
   return absl::OkStatus();
@@ -133,7 +133,7 @@ Status size_maps(bpf_object* object, const LoadOptions& options, Loaded& loaded)
     uint32_t length = sizeof(info);
     if (bpf_obj_get_info_by_fd(old.get(), &info, &length) != 0 ||
         info.value_size != bpf_map__value_size(map) || info.key_size != bpf_map__key_size(map)) {
-      return wrong("HF8105", path + " has another layout than these programs");
+      return wrong_object("HF8105", path + " has another layout than these programs");
     }
     bpf_map__set_max_entries(map, info.max_entries);
     loaded.maps_reused += 1;
@@ -147,11 +147,11 @@ Status check_layout(const std::string& directory) {
   const uint32_t zero = 0;
   hf_settings settings{};
   if (bpf_map_lookup_elem(map.get(), &zero, &settings) != 0) {
-    return failed("HF8105", errno, "reading the pinned settings");
+    return load_failed("HF8105", errno, "reading the pinned settings");
   }
   if (settings.layout == HF_LAYOUT || settings.layout == 0) return absl::OkStatus();
-  return wrong("HF8105", fmt::format("{} has layout {}, these programs have {}", directory,
-                                     settings.layout, HF_LAYOUT));
+  return wrong_object("HF8105", fmt::format("{} has layout {}, these programs have {}", directory,
+                                            settings.layout, HF_LAYOUT));
 }
 
 Result<Object> open_object(std::string& log) {
@@ -162,7 +162,7 @@ Result<Object> open_object(std::string& log) {
   libbpf_set_print([](libbpf_print_level, const char*, va_list) { return 0; });
   const auto size = static_cast<size_t>(_binary_track_bpf_end - _binary_track_bpf_start);
   bpf_object* object = bpf_object__open_mem(_binary_track_bpf_start, size, &opts);
-  if (object == nullptr) return failed("HF8106", errno, "reading the programs");
+  if (object == nullptr) return load_failed("HF8106", errno, "reading the programs");
   return Object(object, &bpf_object__close);
 }
 
@@ -175,24 +175,24 @@ Status update_link(int link, bpf_program* program, const LoadOptions& options) {
   bpf_link_info info{};
   uint32_t length = sizeof(info);
   if (bpf_obj_get_info_by_fd(link, &info, &length) != 0) {
-    return failed("HF8106", errno, "looking at a pinned link");
+    return load_failed("HF8106", errno, "looking at a pinned link");
   }
   if (info.type == BPF_LINK_TYPE_CGROUP && info.cgroup.cgroup_id != cgroup_id(options.cgroup)) {
-    return wrong("HF8107", fmt::format("the pins in {} belong to another cgroup than {}",
-                                       options.directory, options.cgroup));
+    return wrong_object("HF8107", fmt::format("the pins in {} belong to another cgroup than {}",
+                                              options.directory, options.cgroup));
   }
   if (bpf_link_update(link, bpf_program__fd(program), nullptr) != 0) {
-    return failed("HF8106", errno, fmt::format("replacing {}", bpf_program__name(program)));
+    return load_failed("HF8106", errno, fmt::format("replacing {}", bpf_program__name(program)));
   }
   return absl::OkStatus();
 }
 
 Status pin_link(bpf_link* made, bpf_program* program, const std::string& path) {
   const std::string name = bpf_program__name(program);
-  if (made == nullptr) return failed("HF8106", errno, "attaching " + name);
+  if (made == nullptr) return load_failed("HF8106", errno, "attaching " + name);
   const std::unique_ptr<bpf_link, decltype(&bpf_link__destroy)> link(made, &bpf_link__destroy);
   if (const int error = bpf_link__pin(link.get(), path.c_str()); error != 0) {
-    return failed("HF8106", -error, "pinning " + name);
+    return load_failed("HF8106", -error, "pinning " + name);
   }
   return absl::OkStatus();
 }
@@ -221,14 +221,14 @@ Status pin_mend(bpf_object* object, const std::string& directory) {
   const std::string path = pin(directory, kMend);
   ::unlink(path.c_str());
   const int error = bpf_program__pin(bpf_object__find_program_by_name(object, kMend), path.c_str());
-  return error == 0 ? absl::OkStatus() : failed("HF8106", -error, "pinning hf_mend");
+  return error == 0 ? absl::OkStatus() : load_failed("HF8106", -error, "pinning hf_mend");
 }
 
 Status write_settings(bpf_object* object, const hf_settings& settings) {
   const uint32_t zero = 0;
   const int map = bpf_object__find_map_fd_by_name(object, "hf_settings");
   if (bpf_map_update_elem(map, &zero, &settings, BPF_ANY) != 0) {
-    return failed("HF8106", errno, "writing the settings");
+    return load_failed("HF8106", errno, "writing the settings");
   }
   return absl::OkStatus();
 }
@@ -260,9 +260,9 @@ Status try_a_program() {
       libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_FUNC_set_retval, nullptr) != 0) {
     return absl::OkStatus();
   }
-  return wrong("HF8104",
-               "the kernel does not take the programs: it is older than 6.1, or "
-               "BPF is switched off in it");
+  return wrong_object("HF8104",
+                      "the kernel does not take the programs: it is older than 6.1, or "
+                      "BPF is switched off in it");
 }
 
 }  // namespace
@@ -273,14 +273,14 @@ Status check_machine(const LoadOptions& options) {
                  "loading programs into the kernel needs root");
   }
   if (!exists("/sys/kernel/btf/vmlinux")) {
-    return wrong("HF8104", "the kernel has no type information (/sys/kernel/btf/vmlinux)");
+    return wrong_object("HF8104", "the kernel has no type information (/sys/kernel/btf/vmlinux)");
   }
   const std::string cgroup = options.make_cgroup ? existing_part(options.cgroup) : options.cgroup;
   if (!is_on(cgroup, CGROUP2_SUPER_MAGIC)) {
-    return wrong("HF8103", fmt::format("\"{}\" is no folder of a cgroup2", options.cgroup));
+    return wrong_object("HF8103", fmt::format("\"{}\" is no folder of a cgroup2", options.cgroup));
   }
   if (!options.mount_bpffs && !is_on(existing_part(options.directory), BPF_FS_MAGIC)) {
-    return wrong("HF8102", fmt::format("{} is not on a bpffs", options.directory));
+    return wrong_object("HF8102", fmt::format("{} is not on a bpffs", options.directory));
   }
   return try_a_program();
 }
@@ -296,11 +296,11 @@ Result<Loaded> load(const LoadOptions& options) {
   TRY_OK(size_maps(object.get(), options, loaded));
   if (const int error = bpf_object__load(object.get()); error != 0) {
     if (error == -EPERM) return no_rights("loading programs into the kernel");
-    return failed("HF8106", -error, "the kernel refuses the programs: " + tail(log));
+    return load_failed("HF8106", -error, "the kernel refuses the programs: " + tail(log));
   }
   TRY_OK(write_settings(object.get(), options.settings));
   const Descriptor cgroup(::open(options.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!cgroup.is_open()) return failed("HF8103", errno, "opening " + options.cgroup);
+  if (!cgroup.is_open()) return load_failed("HF8103", errno, "opening " + options.cgroup);
   TRY_OK(pin_mend(object.get(), options.directory));
   TRY_OK(attach(object.get(), kAudit, cgroup.get(), options, loaded));
   for (const char* name : kAttached) {
@@ -311,7 +311,8 @@ Result<Loaded> load(const LoadOptions& options) {
 }
 
 Status unload(const std::string& directory) {
-  if (!is_on(directory, BPF_FS_MAGIC)) return wrong("HF8102", directory + " is not on a bpffs");
+  if (!is_on(directory, BPF_FS_MAGIC))
+    return wrong_object("HF8102", directory + " is not on a bpffs");
   // What begins goes first, the other way round than it came.
   for (auto name = kAttached.rbegin(); name != kAttached.rend(); ++name) {
     const Descriptor link(bpf_obj_get(link_pin(directory, *name).c_str()));
@@ -324,7 +325,7 @@ Status unload(const std::string& directory) {
     if (name.starts_with("hf_") || name.starts_with("link_hf_")) pins.push_back(entry.path());
   }
   for (const auto& path : pins) std::filesystem::remove(path, error);
-  if (error) return failed("HF8102", error.value(), "removing the pins in " + directory);
+  if (error) return load_failed("HF8102", error.value(), "removing the pins in " + directory);
   return absl::OkStatus();
 }
 

@@ -33,7 +33,7 @@ uint64_t capacity_of(const Plan& plan, const route::PoolKey& pool) {
   return zone == service->second.zones.end() ? route::kNoLimit : zone->second;
 }
 
-void add(route::PoolReport& report, const PortUse& use) {
+void add_holder(route::PoolReport& report, const PortUse& use) {
   report.opened += use.totals.opened;
   report.closed += use.totals.closed;
   report.failed.refused += use.totals.failures.refused;
@@ -250,7 +250,7 @@ std::vector<route::PoolReport> Leases::reports(const Plan& plan, const Usage& us
                                                .active = taken(pool, usage),
                                                .limit = count_of(limit_of(pool, now)),
                                                .leased = leased});
-    for (const PortZone& port : counted[key]) add(report, use_of(usage, port));
+    for (const PortZone& port : counted[key]) add_holder(report, use_of(usage, port));
     if (const auto away = turned_away_from_.find(key); away != turned_away_from_.end()) {
       report.turned_away = away->second;
     }

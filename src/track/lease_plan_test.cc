@@ -27,7 +27,7 @@ Plan plan_of(std::vector<PlannedPort> ports, const std::map<std::string, uint64_
   return plan;
 }
 
-route::LoadGrant grant(uint64_t number, std::vector<route::PoolGrant> pools) {
+route::LoadGrant lease_grant(uint64_t number, std::vector<route::PoolGrant> pools) {
   return {.number = number, .ttl = 5s, .report_every = 1s, .pools = std::move(pools)};
 }
 
@@ -70,7 +70,7 @@ TEST(Leases, ALeaseHoldsFromWhenItWasAskedFor) {
   Leases leases;
   Plan plan = plan_of({port(80)}, {{"a", 10}});
 
-  leases.on_grant(grant(1, {pool("a", 8, 2)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 8, 2)}), kStart);
   leases.limit(plan, {}, kStart + 1s);
 
   EXPECT_EQ(limit_of(plan), (Limit{.leased = 8, .fixed = 2}));
@@ -82,7 +82,7 @@ TEST(Leases, AShareAboveTheLeaseIsUsedOneTtlLater) {
   Leases leases;
   Plan plan = plan_of({port(80)}, {{"a", 10}});
 
-  leases.on_grant(grant(1, {pool("a", 1, 4)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 1, 4)}), kStart);
   leases.limit(plan, {}, kStart);
 
   EXPECT_EQ(limit_of(plan), (Limit{.leased = 1, .fixed = 4}));
@@ -93,7 +93,7 @@ TEST(Leases, AShareAboveTheLeaseIsUsedOneTtlLater) {
 TEST(Leases, ZonesThatDifferFallBackToTheSmallerOfBoth) {
   Leases leases;
   Plan plan = plan_of({port(80, {{1, "a"}, {2, "b"}})}, {{"a", 10}, {"b", 10}});
-  leases.on_grant(grant(1, {pool("a", 8, 2), pool("b", 0, 3)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 8, 2), pool("b", 0, 3)}), kStart);
 
   leases.limit(plan, {}, kStart);
   EXPECT_EQ(limit_of(plan, 0, 1), (Limit{.leased = 8, .fixed = 2}));
@@ -109,9 +109,9 @@ TEST(Leases, ZonesThatDifferFallBackToTheSmallerOfBoth) {
 TEST(Leases, AnOlderGrantAndAnEmptyOneChangeNothing) {
   Leases leases;
   Plan plan = plan_of({port(80)}, {{"a", 10}});
-  leases.on_grant(grant(7, {pool("a", 8, 2)}), kStart);
+  leases.on_grant(lease_grant(7, {pool("a", 8, 2)}), kStart);
 
-  leases.on_grant(grant(6, {pool("a", 1, 1)}), kStart + 1s);
+  leases.on_grant(lease_grant(6, {pool("a", 1, 1)}), kStart + 1s);
   leases.on_grant({}, kStart + 1s);
   leases.limit(plan, {}, kStart + 1s);
 
@@ -122,9 +122,9 @@ TEST(Leases, AnOlderGrantAndAnEmptyOneChangeNothing) {
 TEST(Leases, AGrantThatKnowsNoShareLeavesTheOneBefore) {
   Leases leases;
   Plan plan = plan_of({port(80)}, {{"a", 10}});
-  leases.on_grant(grant(1, {pool("a", 8, 3)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 8, 3)}), kStart);
 
-  leases.on_grant(grant(2, {pool("a", 5, 0)}), kStart);
+  leases.on_grant(lease_grant(2, {pool("a", 5, 0)}), kStart);
   leases.limit(plan, {}, kStart);
 
   EXPECT_EQ(limit_of(plan), (Limit{.leased = 5, .fixed = 3}));
@@ -135,7 +135,7 @@ TEST(Leases, APoolThatIsNotInTheGrantHasItsFixedShare) {
   leases.set_holders(5);
   Plan plan = plan_of({port(80)}, {{"a", 10}});
 
-  leases.on_grant(grant(1, {}), kStart);
+  leases.on_grant(lease_grant(1, {}), kStart);
   leases.limit(plan, {}, kStart);
 
   EXPECT_EQ(limit_of(plan), (Limit{.leased = 2, .fixed = 2}));
@@ -145,7 +145,7 @@ TEST(Leases, NobodyIsGivenMoreThanThereIs) {
   Leases leases;
   Plan plan = plan_of({port(80)}, {{"a", 10}});
 
-  leases.on_grant(grant(1, {pool("a", 500, kFree)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 500, kFree)}), kStart);
   leases.limit(plan, {}, kStart);
 
   EXPECT_EQ(limit_of(plan), (Limit{.leased = 10, .fixed = 10}));
@@ -156,7 +156,7 @@ TEST(Leases, WhatIsScarceIsGivenBackButForOnePlace) {
   Plan plan = plan_of({port(80, {{1, "a"}, {2, "b"}})}, {{"a", 10}, {"b", 10}});
   route::PoolGrant scarce = pool("a", 8, 2);
   scarce.scarce = true;
-  leases.on_grant(grant(1, {scarce, pool("b", 8, 2)}), kStart);
+  leases.on_grant(lease_grant(1, {scarce, pool("b", 8, 2)}), kStart);
   const Usage usage = {{{vip(80), 1}, {.places = 3}}, {{vip(80), 2}, {.places = 3}}};
 
   leases.give_back_spare(plan, usage);
@@ -170,9 +170,9 @@ TEST(Leases, WhatIsScarceIsGivenBackButForOnePlace) {
 TEST(Leases, ASmallerLeaseIsToBeToldSoon) {
   Leases leases;
 
-  EXPECT_FALSE(leases.on_grant(grant(1, {pool("a", 8, 2)}), kStart));
-  EXPECT_FALSE(leases.on_grant(grant(2, {pool("a", 9, 2)}), kStart));
-  EXPECT_TRUE(leases.on_grant(grant(3, {pool("a", 7, 2)}), kStart));
+  EXPECT_FALSE(leases.on_grant(lease_grant(1, {pool("a", 8, 2)}), kStart));
+  EXPECT_FALSE(leases.on_grant(lease_grant(2, {pool("a", 9, 2)}), kStart));
+  EXPECT_TRUE(leases.on_grant(lease_grant(3, {pool("a", 7, 2)}), kStart));
 }
 
 TEST(Leases, RunsShortWhenAFifthIsLeftUnlessThereIsNoMore) {
@@ -183,18 +183,18 @@ TEST(Leases, RunsShortWhenAFifthIsLeftUnlessThereIsNoMore) {
   };
   EXPECT_FALSE(with(20)) << "nothing is leased";
 
-  leases.on_grant(grant(1, {pool("a", 15, 2)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 15, 2)}), kStart);
   EXPECT_FALSE(with(12));
   EXPECT_TRUE(with(13));
 
-  leases.on_grant(grant(2, {pool("a", 20, 2)}), kStart);
+  leases.on_grant(lease_grant(2, {pool("a", 20, 2)}), kStart);
   EXPECT_FALSE(with(20)) << "that is all there is";
 }
 
 TEST(Leases, TwoPortsOfAServiceShareItsLease) {
   Leases leases;
   Plan plan = plan_of({port(80), port(81)}, {{"a", 100}});
-  leases.on_grant(grant(1, {pool("a", 10, 4)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 10, 4)}), kStart);
 
   leases.limit(plan, {{{vip(80), 1}, {.places = 8}}}, kStart);
 
@@ -231,7 +231,7 @@ TEST(Leases, AReportHasTheCountsOfAllPortsOfAPool) {
   row.failures = {.refused = 1, .cut = 2};
   const Usage usage = {{{vip(80), 1}, {.places = 3, .totals = row}},
                        {{vip(81), 1}, {.places = 1, .totals = {.opened = 1}}}};
-  leases.on_grant(grant(1, {pool("a", 10, 4)}), kStart);
+  leases.on_grant(lease_grant(1, {pool("a", 10, 4)}), kStart);
   leases.limit(plan, usage, kStart);
 
   const auto reports = leases.reports(plan, usage, kStart);

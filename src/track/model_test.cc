@@ -90,7 +90,7 @@ Endpoint at(const std::string& address, uint16_t port) {
   return {.address = *parse_address(address), .port = port};
 }
 
-ServiceSpec service(const std::string& address, const std::vector<Backend>& backends) {
+ServiceSpec model_service(const std::string& address, const std::vector<Backend>& backends) {
   return {
       .vip = make_vip(at(address, 80), Protocol::Tcp), .zone_order = {1, 2}, .backends = backends};
 }
@@ -110,8 +110,9 @@ class ModelTest : public testing::Test {
   Sizes sizes{.services = 8, .slots = 64, .backends = 64, .counters = 32};
   FakeMaps maps;
   std::unique_ptr<Model> model = std::make_unique<Model>(sizes, Snapshot{});
-  ServiceSpec web = service("10.0.0.1", {{.at = at("127.0.0.1", 8001), .zone = 1},
-                                         {.at = at("127.0.0.1", 8002), .zone = 2, .weight = 3}});
+  ServiceSpec web =
+      model_service("10.0.0.1", {{.at = at("127.0.0.1", 8001), .zone = 1},
+                                 {.at = at("127.0.0.1", 8002), .zone = 2, .weight = 3}});
 };
 
 TEST_F(ModelTest, AServiceBecomesAPlanWithItsZonesInOrder) {
@@ -157,14 +158,15 @@ TEST_F(ModelTest, AChangeOfOneZoneLeavesTheSlotsOfTheOther) {
 }
 
 TEST_F(ModelTest, ARestartedAgentFindsEverythingAsItWas) {
-  want({web, service("10.0.0.2", {{.at = at("127.0.0.1", 9001), .zone = 1}})});
+  want({web, model_service("10.0.0.2", {{.at = at("127.0.0.1", 9001), .zone = 1}})});
   const auto id = model->id_of(web.vip);
 
   restart_agent();
 
   EXPECT_EQ(model->id_of(web.vip), id);
-  EXPECT_THAT(want({web, service("10.0.0.2", {{.at = at("127.0.0.1", 9001), .zone = 1}})}).writes,
-              IsEmpty());
+  EXPECT_THAT(
+      want({web, model_service("10.0.0.2", {{.at = at("127.0.0.1", 9001), .zone = 1}})}).writes,
+      IsEmpty());
 }
 
 TEST_F(ModelTest, ARemovedServiceKeepsItsCountersUntilItsConnectionsHaveEnded) {
@@ -226,7 +228,8 @@ TEST_F(ModelTest, UnlistedZonesAreUsedLastAndNotCounted) {
 TEST_F(ModelTest, WhatDoesNotFitIsLeftOutAndCounted) {
   std::vector<ServiceSpec> many;
   for (int i = 0; i < 10; ++i) {
-    many.push_back(service(fmt::format("10.0.1.{}", i), {{.at = at("127.0.0.1", 9), .zone = 1}}));
+    many.push_back(
+        model_service(fmt::format("10.0.1.{}", i), {{.at = at("127.0.0.1", 9), .zone = 1}}));
   }
 
   const Changes changes = want(many);
@@ -270,7 +273,7 @@ TEST_F(ModelTest, TheMapsAreWholeAfterEveryWriteWhateverIsWanted) {
              .zone = static_cast<uint8_t>(rng.below(uint64_t{4})),
              .weight = static_cast<uint32_t>(rng.below(uint64_t{3}))});
       }
-      wanted.push_back(service(fmt::format("10.0.0.{}", rng.below(uint64_t{5})), backends));
+      wanted.push_back(model_service(fmt::format("10.0.0.{}", rng.below(uint64_t{5})), backends));
     }
     std::set<Key> busy;
     for (const Key& key : maps.snapshot().counters) {

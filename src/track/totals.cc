@@ -4,16 +4,16 @@ namespace holdfast::track {
 namespace {
 
 // Unsigned subtraction is right over any wrap.
-void add(uint64_t& total, uint32_t now, uint32_t last) {
+void add_counts(uint64_t& total, uint32_t now, uint32_t last) {
   total += uint32_t{now - last};
 }
 
-void add(FailureTotals& totals, const hf_failures& now, const hf_failures& last) {
-  add(totals.refused, now.refused, last.refused);
-  add(totals.timed_out, now.timed_out, last.timed_out);
-  add(totals.reset, now.reset, last.reset);
-  add(totals.gave_up, now.gave_up, last.gave_up);
-  add(totals.cut, now.cut, last.cut);
+void add_counts(FailureTotals& totals, const hf_failures& now, const hf_failures& last) {
+  add_counts(totals.refused, now.refused, last.refused);
+  add_counts(totals.timed_out, now.timed_out, last.timed_out);
+  add_counts(totals.reset, now.reset, last.reset);
+  add_counts(totals.gave_up, now.gave_up, last.gave_up);
+  add_counts(totals.cut, now.cut, last.cut);
 }
 
 }  // namespace
@@ -28,9 +28,9 @@ void Totals::update(std::span<const CounterSample> samples) {
   for (const CounterSample& sample : samples) {
     const CounterSample& last = last_[sample.key];
     TotalsRow& row = rows_[sample.key];
-    add(row.opened, sample.counts.opened, last.counts.opened);
-    add(row.closed, sample.counts.closed, last.counts.closed);
-    add(row.failures, sample.failures, last.failures);
+    add_counts(row.opened, sample.counts.opened, last.counts.opened);
+    add_counts(row.closed, sample.counts.closed, last.counts.closed);
+    add_counts(row.failures, sample.failures, last.failures);
     row.active = active(sample.counts);
     seen[sample.key] = sample;
   }

@@ -6,7 +6,7 @@
 namespace holdfast::track {
 namespace {
 
-const Key kKey = make_key(1, 1);
+const Key kTotalsKey = make_key(1, 1);
 
 CounterSample sample(const Key& key, uint32_t opened, uint32_t closed) {
   return {.key = key, .counts = {.opened = opened, .closed = closed}};
@@ -15,8 +15,8 @@ CounterSample sample(const Key& key, uint32_t opened, uint32_t closed) {
 class TotalsTest : public testing::Test {
  protected:
   TotalsRow after(uint32_t opened, uint32_t closed) {
-    totals.update(std::vector{sample(kKey, opened, closed)});
-    return totals.rows().at(kKey);
+    totals.update(std::vector{sample(kTotalsKey, opened, closed)});
+    return totals.rows().at(kTotalsKey);
   }
   Totals totals;
 };
@@ -62,26 +62,26 @@ TEST_F(TotalsTest, MoreClosedThanOpenedShowsAsZero) {
 }
 
 TEST_F(TotalsTest, FailuresAreCountedOnce) {
-  CounterSample failing = sample(kKey, 3, 3);
+  CounterSample failing = sample(kTotalsKey, 3, 3);
   failing.failures = {.refused = 2, .timed_out = 1, .reset = 0, .gave_up = 0, .cut = 0};
   totals.update(std::vector{failing});
   totals.update(std::vector{failing});
 
-  EXPECT_EQ(totals.rows().at(kKey).failures, (FailureTotals{.refused = 2, .timed_out = 1}));
+  EXPECT_EQ(totals.rows().at(kTotalsKey).failures, (FailureTotals{.refused = 2, .timed_out = 1}));
 }
 
 TEST_F(TotalsTest, KeysDoNotDisturbEachOther) {
   const Key other = make_key(1, 2);
-  totals.update(std::vector{sample(kKey, 5, 1), sample(other, 7, 7)});
-  totals.update(std::vector{sample(kKey, 6, 1)});
+  totals.update(std::vector{sample(kTotalsKey, 5, 1), sample(other, 7, 7)});
+  totals.update(std::vector{sample(kTotalsKey, 6, 1)});
 
-  EXPECT_EQ(totals.rows().at(kKey).opened, 6U);
+  EXPECT_EQ(totals.rows().at(kTotalsKey).opened, 6U);
   EXPECT_FALSE(totals.rows().contains(other)) << "gone from the maps";
 }
 
 TEST_F(TotalsTest, AForgottenKeyStartsAnewInsteadOfWrapping) {
   after(100, 100);
-  totals.forget(kKey);
+  totals.forget(kTotalsKey);
 
   EXPECT_EQ(after(1, 0).opened, 1U);
 }

@@ -20,7 +20,7 @@ constexpr size_t kMaxBytes = kMaxMessageBytes - 2'048;
 
 std::string cut(const std::string& text) {
   if (text.size() <= kMaxReasonBytes && !first_invalid_utf8(text)) return text;
-  return quoted(text, kMaxReasonBytes);
+  return in_quotes(text, kMaxReasonBytes);
 }
 
 std::string code_of(const std::string& text) {

@@ -14,7 +14,7 @@ using How = TunnelEnd::How;
 constexpr size_t kMaxFailing = 1'024;  // addresses; then all are forgotten, and logged once more
 constexpr size_t kMaxCodes = 64;       // proxies could make up any number of them
 
-std::string code_of(const Status& why) {
+std::string journal_code(const Status& why) {
   const std::string code(split_reason(why).code);
   return is_reason_code(code) ? code : "other";
 }
@@ -62,17 +62,17 @@ void AgentJournal::ended(const TunnelEnd& end, const std::string& proxy, const s
       return;
     case How::Lost:
       ++stats_.lost;
-      ++stats_.losses[code_of(end.why)];
+      ++stats_.losses[journal_code(end.why)];
       recovery_.lost(now);
       log::warn("tunnel lost", {{"proxy", proxy},
                                 {"streams", end.streams},
-                                {"code", code_of(end.why)},
+                                {"code", journal_code(end.why)},
                                 {"why", text(end.why)}});
   }
 }
 
 void AgentJournal::failed(const Status& why, const std::string& address) {
-  std::string code = code_of(why);
+  std::string code = journal_code(why);
   if (!stats_.failures.contains(code) && stats_.failures.size() >= kMaxCodes) code = "other";
   ++stats_.failures[code];
   last_failure_ = address + ": " + text(why);

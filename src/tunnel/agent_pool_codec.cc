@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "resource/proto_time.h"
+#include "tunnel/agent_pool_types.h"
 
 namespace holdfast::tunnel {
 
@@ -58,11 +59,6 @@ MoveAdvice move_advice(const v1::Advice& advice) {
   if (advice.has_closes_in()) read.closes_in = resource::to_duration(advice.closes_in());
   return read;
 }
-
-// The rules of the resource, for one that an older controller has let through.
-constexpr Duration kLeastKeepalive = std::chrono::milliseconds(100);
-constexpr Duration kLongestKeepalive = std::chrono::hours(1);
-constexpr uint32_t kMostMisses = 100;
 
 PoolSettings pool_settings(const v1::NetworkingConfig& config) {
   PoolSettings settings;

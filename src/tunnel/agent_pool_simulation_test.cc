@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "support/seeds.h"
 #include "tunnel/agent_pool_model.h"
 
 namespace holdfast::tunnel {
@@ -24,18 +25,13 @@ using namespace std::chrono_literals;
 constexpr Duration kLongestDark = 60s;
 constexpr uint64_t kSeeds = 15;
 
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 struct Outcome {
   uint64_t hash = 0;
   Duration longest_dark{0};
   PoolStats stats;
 };
 
-Outcome run(uint64_t seed) {
+Outcome run_pool(uint64_t seed) {
   Rng rng(seed * 7'919);
   const size_t proxies = 2 + rng.below(8);
   const auto count = static_cast<uint32_t>(rng.below(4));  // 0: a mesh
@@ -67,12 +63,11 @@ Outcome run(uint64_t seed) {
 }
 
 TEST(AgentPoolSimulation, NeverDarkForLongAndWholeAgainAfterwards) {
-  const uint64_t only = from_environment("HF_SIM_SEED", 0);
-  const uint64_t last = only != 0 ? only : from_environment("HF_SIM_SEEDS", kSeeds);
+  const test::Seeds seeds = test::seeds_from_environment(kSeeds);
   Outcome all;
-  for (uint64_t seed = only != 0 ? only : 1; seed <= last; ++seed) {
+  for (uint64_t seed = seeds.first; seed < seeds.end(); ++seed) {
     SCOPED_TRACE("HF_SIM_SEED=" + std::to_string(seed));
-    const Outcome one = run(seed);
+    const Outcome one = run_pool(seed);
     if (testing::Test::HasFailure()) return;
     all.longest_dark = std::max(all.longest_dark, one.longest_dark);
     all.stats.refused += one.stats.refused;
@@ -86,7 +81,7 @@ TEST(AgentPoolSimulation, NeverDarkForLongAndWholeAgainAfterwards) {
   }
   fmt::print("longest without a tunnel while a proxy was healthy: {}\n",
              to_short_string(all.longest_dark));
-  if (last < kSeeds || only != 0) return;
+  if (seeds.count < kSeeds) return;
   const std::map<std::string, uint64_t> times = {{"refused", all.stats.refused},
                                                  {"failed", all.stats.failed},
                                                  {"lost", all.stats.lost},
@@ -103,8 +98,8 @@ TEST(AgentPoolSimulation, NeverDarkForLongAndWholeAgainAfterwards) {
 TEST(AgentPoolSimulation, ASeedGivesTheSameRunTwice) {
   std::set<uint64_t> hashes;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
-    const uint64_t hash = run(seed).hash;
-    EXPECT_EQ(run(seed).hash, hash);
+    const uint64_t hash = run_pool(seed).hash;
+    EXPECT_EQ(run_pool(seed).hash, hash);
     hashes.insert(hash);
   }
   EXPECT_EQ(hashes.size(), 3u) << "different seeds give different runs";

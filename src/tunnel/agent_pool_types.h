@@ -17,6 +17,11 @@ namespace holdfast::tunnel {
 // One attempt, and the tunnel that it becomes.
 using TunnelId = uint64_t;
 
+// Bounds of keepalives that a peer or an older controller asks for.
+inline constexpr Duration kLeastKeepalive = std::chrono::milliseconds(100);
+inline constexpr Duration kLongestKeepalive = std::chrono::hours(1);
+inline constexpr uint32_t kMostMisses = 100;
+
 // From the networking config, live.
 struct PoolSettings {
   uint32_t connection_count = 2;  // 0: a tunnel to every desired proxy

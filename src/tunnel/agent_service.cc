@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "net/as_value.h"
 #include "resource/proto_time.h"
 #include "tunnel/agent_pool_codec.h"
 #include "tunnel/greeting.h"
@@ -23,7 +24,7 @@ namespace {
 using How = TunnelEnd::How;
 using google::protobuf::util::MessageDifferencer;
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 // How often round trips are taken over, and the longest wait for anything.
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 

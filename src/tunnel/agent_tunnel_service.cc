@@ -61,7 +61,7 @@ asio::awaitable<TunnelEnd> AgentTunnel::run() {
 Status AgentTunnel::check_claim(const std::string& proxy) const {
   if (hooks_.may_claim(proxy)) return absl::OkStatus();
   return coded(absl::StatusCode::kAlreadyExists, kAlreadyClaimed,
-               fmt::format("proxy {} has a tunnel of this agent", quoted(proxy)));
+               fmt::format("proxy {} has a tunnel of this agent", in_quotes(proxy)));
 }
 
 asio::awaitable<Status> AgentTunnel::serve(std::unique_ptr<SecureConnection> connection,
@@ -170,7 +170,7 @@ Status AgentTunnel::on_message(Link& /*link*/, std::string_view payload) {
 Status AgentTunnel::take_welcome(const v1::TunnelWelcome& welcome) {
   if (welcome.name() != proxy_) {
     return bad_answer(fmt::format("the proxy calls itself {}, its certificate calls it {}",
-                                  quoted(welcome.name()), quoted(proxy_)));
+                                  in_quotes(welcome.name()), in_quotes(proxy_)));
   }
   welcomed_ = true;
   since_ = parts_.clock.wall_now();

@@ -9,12 +9,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/as_value.h"
 #include "net/within.h"
 
 namespace holdfast::tunnel {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without descriptors
 constexpr Duration kShortestTurn = std::chrono::milliseconds(1);
 constexpr Duration kLongestTurn = std::chrono::seconds(1);

@@ -5,7 +5,7 @@
 namespace holdfast::tunnel {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::milliseconds(1);
+constexpr Duration kAdviceEndLag = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -124,7 +124,7 @@ std::optional<Time> DrainPlan::next_deadline() const {
   Time next = deadline_;
   if (const std::optional<Time> advice = advice_.next_deadline()) next = std::min(next, *advice);
   if (phase_ == DrainPhase::Waiting && !looked_again_) {
-    next = std::min(next, advice_ended_ + kLookAgain);
+    next = std::min(next, advice_ended_ + kAdviceEndLag);
   }
   if (phase_ == DrainPhase::Waiting && !move_is_over_) {
     next = std::min(next, moved_by());

@@ -9,13 +9,14 @@
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "net/within.h"
 
 namespace holdfast::tunnel {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
-constexpr Duration kLongestTurn = std::chrono::milliseconds(100);
+using net::kAsValue;
+constexpr Duration kLongestDrainTurn = std::chrono::milliseconds(100);
 // For the goodbyes to be said and heard; then connections are closed.
 constexpr Duration kGoodbye = std::chrono::seconds(1);
 constexpr std::string_view kCode = "HF2110";
@@ -94,9 +95,9 @@ asio::awaitable<void> DrainService::run() {
     shared.refuse_relays = ingress_closed_ && shared.drain.move_is_over();
     const Time now = shared.parts.clock.now();
     const std::optional<Time> due = shared.drain.next_deadline();
-    const Duration wait =
-        due ? std::max(*due - now, Duration(std::chrono::milliseconds(1))) : Duration(kLongestTurn);
-    turn_.expires_after(std::min(wait, kLongestTurn));
+    const Duration wait = due ? std::max(*due - now, Duration(std::chrono::milliseconds(1)))
+                              : Duration(kLongestDrainTurn);
+    turn_.expires_after(std::min(wait, kLongestDrainTurn));
     co_await turn_.async_wait(kAsValue);
   }
   end_.cancel();

@@ -21,7 +21,7 @@ std::string printable(const std::string& reason) {
   const bool plain = std::ranges::none_of(
       reason, [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; });
   if (plain && reason.size() <= kMaxKeptReason && !first_invalid_utf8(reason)) return reason;
-  const std::string safe = quoted(reason, kMaxKeptReason);
+  const std::string safe = in_quotes(reason, kMaxKeptReason);
   return safe.substr(1, safe.size() - 2);
 }
 

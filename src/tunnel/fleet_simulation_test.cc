@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "support/seeds.h"
 #include "tunnel/fleet_world.h"
 
 namespace holdfast::tunnel::fleet {
@@ -43,11 +44,6 @@ constexpr AdmissionOptions kTight{.max_handshakes = 2,
                                   .max_wait = 2s,
                                   .min_retry = 1s,
                                   .max_retry = 10s};
-
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 FleetOptions options_of(uint64_t seed) {
   Rng rng(seed);
@@ -380,17 +376,14 @@ void print(const std::string& what, const Totals& totals) {
 
 TEST(FleetSimulation, EverySeedKeepsItsAgentsReachableAndHeals) {
   Totals totals;
-  if (const uint64_t seed = number_from("HF_SIM_SEED", 0); seed != 0) {
-    run(seed, {.fleet = options_of(seed), .verbose = true}, totals);
-    return;
-  }
-  const uint64_t seeds = number_from("HF_SIM_SEEDS", kIsSlow ? 5 : 300);
+  const test::Seeds seeds = test::seeds_from_environment(kIsSlow ? 5 : 300);
   int failed = 0;
-  for (uint64_t seed = 1; seed <= seeds && failed < 5; ++seed) {
-    if (!run(seed, {.fleet = options_of(seed)}, totals)) ++failed;
+  for (uint64_t seed = seeds.first; seed < seeds.end() && failed < 5; ++seed) {
+    if (!run(seed, {.fleet = options_of(seed), .verbose = seeds.alone}, totals)) ++failed;
   }
-  print(fmt::format("{} seeds", seeds), totals);
-  EXPECT_GT(totals.stats.streams, seeds * 100) << "clients must have come";
+  if (seeds.alone) return;
+  print(fmt::format("{} seeds", seeds.count), totals);
+  EXPECT_GT(totals.stats.streams, seeds.count * 100) << "clients must have come";
 }
 
 // A thousand agents, ten proxies in three zones.
@@ -424,7 +417,7 @@ size_t fewest_working(World& world) {
 // Crashes, drains, a rollout, frozen proxies, a zone cut off, other partitions, slow links and
 // times without controllers, each at least once. HF_SIM_SEED=N runs that seed.
 TEST(FleetSimulation, AThousandAgentsStayReachableThroughEveryKindOfFault) {
-  const uint64_t seed = number_from("HF_SIM_SEED", 1);
+  const uint64_t seed = test::number_from("HF_SIM_SEED", 1);
   Plan plan{.fleet = thousand(),
             .bound = kManyBound,
             .clients_per_second = kIsSlow ? 5.0 : 50.0,

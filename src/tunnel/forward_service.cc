@@ -54,7 +54,7 @@ void ForwardService::open(Link& link, StreamId stream, std::string_view payload)
     return refuse(
         link, stream,
         {ResetCode::NotExposed, fmt::format("nothing is named here for service {}, port {}",
-                                            quoted(asked.service()), quoted(asked.port()))});
+                                            in_quotes(asked.service()), in_quotes(asked.port()))});
   }
   if (const auto found = unhealthy_.find(asked.service()); found != unhealthy_.end()) {
     ++stats_.unhealthy;
@@ -65,7 +65,7 @@ void ForwardService::open(Link& link, StreamId stream, std::string_view payload)
   if (place == nullptr) {
     return refuse(link, stream,
                   {ResetCode::Limit,
-                   fmt::format("too many connections to {} run here", quoted(asked.service()))});
+                   fmt::format("too many connections to {} run here", in_quotes(asked.service()))});
   }
   asked_.push_back({.link = &link, .stream = stream});
   tasks_.spawn(connect(std::prev(asked_.end()), *target, std::move(place)));

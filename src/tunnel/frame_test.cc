@@ -7,7 +7,7 @@
 namespace holdfast::tunnel {
 namespace {
 
-constexpr StreamId kStream = stream_id(3, 1);
+constexpr StreamId kFrameStream = stream_id(3, 1);
 
 std::optional<FrameHeader> through_bytes(const FrameHeader& header) {
   std::array<char, kFrameHeaderBytes> bytes{};
@@ -52,7 +52,7 @@ TEST(Frame, ALengthThatIsNotOfItsTypeIsNoHeader) {
            Case{FrameType::Goodbye, 0, kMaxTextBytes},
        }) {
     SCOPED_TRACE(static_cast<int>(type));
-    const StreamId stream = type < FrameType::Ping ? kStream : 0;
+    const StreamId stream = type < FrameType::Ping ? kFrameStream : 0;
     EXPECT_TRUE(through_bytes({.length = least, .type = type, .stream = stream}));
     EXPECT_TRUE(through_bytes({.length = most, .type = type, .stream = stream}));
     EXPECT_FALSE(through_bytes({.length = most + 1, .type = type, .stream = stream}));
@@ -64,7 +64,7 @@ TEST(Frame, ALengthThatIsNotOfItsTypeIsNoHeader) {
 TEST(Frame, AFrameOfAStreamHasOneAndAFrameOfTheTunnelHasNone) {
   EXPECT_FALSE(through_bytes({.length = 1, .type = FrameType::Data, .stream = 0}));
   EXPECT_FALSE(through_bytes({.length = 1, .type = FrameType::Data, .stream = stream_id(3, 0)}));
-  EXPECT_FALSE(through_bytes({.length = 8, .type = FrameType::Ping, .stream = kStream}));
+  EXPECT_FALSE(through_bytes({.length = 8, .type = FrameType::Ping, .stream = kFrameStream}));
   EXPECT_FALSE(through_bytes({.length = 8, .type = FrameType::Ping, .stream = stream_id(3, 0)}));
 }
 

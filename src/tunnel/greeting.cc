@@ -31,7 +31,7 @@ Result<v1::TunnelHello> read_hello(std::string_view payload, const identity::Ide
   v1::TunnelHello& hello = *message.mutable_hello();
   if (hello.name() != who.name) {
     return coded(absl::StatusCode::kPermissionDenied, "HF2102",
-                 fmt::format("it calls itself {}, its certificate says {}", quoted(hello.name()),
+                 fmt::format("it calls itself {}, its certificate says {}", in_quotes(hello.name()),
                              identity::to_string(who)));
   }
   if (hello.version().size() > kMaxVersionBytes) {

@@ -9,13 +9,14 @@
 
 #include "base/check.h"
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "net/within.h"
 #include "tunnel/link_state_service.h"
 
 namespace holdfast::tunnel {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 constexpr Duration kPartingTimeout = std::chrono::seconds(2);
 
 }  // namespace

@@ -10,12 +10,13 @@
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "resource/proto_time.h"
 
 namespace holdfast::tunnel {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 // A link that lived this long begins with short waits again.
 constexpr Duration kLongLived = std::chrono::seconds(10);
 // A peer that dials anew leaves its old link by itself within this time.

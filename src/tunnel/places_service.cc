@@ -9,12 +9,13 @@
 #include <utility>
 
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "net/within.h"
 
 namespace holdfast::tunnel {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 
 Status full(std::string_view code, std::string message) {
   return coded(absl::StatusCode::kResourceExhausted, code, std::move(message));

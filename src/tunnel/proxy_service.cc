@@ -11,9 +11,11 @@
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "net/http_address.h"
 #include "net/task_group.h"
 #include "resource/proto_time.h"
+#include "tunnel/agent_pool_types.h"
 #include "tunnel/dial_service.h"
 #include "tunnel/drain_service.h"
 #include "tunnel/peer_service.h"
@@ -24,13 +26,10 @@
 namespace holdfast::tunnel {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 // What only time does is done this often; what happens is passed on within the shorter one.
 constexpr Duration kTick = std::chrono::milliseconds(250);
 constexpr Duration kBatch = std::chrono::milliseconds(5);
-constexpr Duration kLeastKeepalive = std::chrono::milliseconds(100);
-constexpr Duration kLongestKeepalive = std::chrono::hours(1);
-constexpr uint32_t kMostMisses = 100;
 constexpr int kSilentToClose = 3;  // times the silence that makes a tunnel invalid
 constexpr Duration kLeastTtl = std::chrono::seconds(1);  // a few ticks
 

@@ -8,6 +8,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "net/http_address.h"
 #include "net/http_dial.h"
 #include "net/within.h"
@@ -18,9 +19,9 @@ namespace {
 using absl::StatusCode;
 using Connection = std::unique_ptr<SecureConnection>;
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 
-Status late() {
+Status handshake_late() {
   return coded(StatusCode::kDeadlineExceeded, "HF2021", "no secure connection in time");
 }
 
@@ -144,7 +145,7 @@ asio::awaitable<Status> shake_hands_judging(SecureConnection& connection,
   co_return shaken;
 }
 
-asio::awaitable<Secured> connect(std::string address, SecureParts parts, SecureOptions options) {
+asio::awaitable<Secured> connect_to(std::string address, SecureParts parts, SecureOptions options) {
   Result<net::StreamSocket> socket =
       co_await net::dial_socket({.address = address, .timeout = options.timeout});
   if (!socket.ok()) {
@@ -167,14 +168,14 @@ asio::awaitable<Secured> secure_accept(net::StreamSocket socket, SecureParts par
                                        SecureOptions options) {
   const Duration timeout = options.timeout;
   co_return co_await net::within(timeout, accept(std::move(socket), parts, std::move(options)),
-                                 late());
+                                 handshake_late());
 }
 
 asio::awaitable<Secured> secure_connect(std::string address, SecureParts parts,
                                         SecureOptions options) {
   const Duration timeout = options.timeout;
-  co_return co_await net::within(timeout, connect(std::move(address), parts, std::move(options)),
-                                 late());
+  co_return co_await net::within(timeout, connect_to(std::move(address), parts, std::move(options)),
+                                 handshake_late());
 }
 
 }  // namespace holdfast::tunnel

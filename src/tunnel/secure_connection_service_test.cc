@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/reason.h"
+#include "net/as_value.h"
 #include "net/within.h"
 #include "tunnel/link_fixture_service.h"
 
@@ -14,7 +15,7 @@ using asio::ip::tcp;
 using identity::Role;
 using testing::HasSubstr;
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 
 class SecureConnectionTest : public testing::Test {
  protected:

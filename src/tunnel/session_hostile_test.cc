@@ -23,12 +23,13 @@ std::string header(uint32_t length, FrameType type, StreamId stream) {
   return {bytes.data(), bytes.size()};
 }
 
-std::string frame(FrameType type, StreamId stream, const std::string& payload = "") {
+std::string session_hostile_frame(FrameType type, StreamId stream,
+                                  const std::string& payload = "") {
   return header(static_cast<uint32_t>(payload.size()), type, stream) + payload;
 }
 
 std::string open_frame(StreamId stream, uint32_t window = 65'536) {
-  return frame(FrameType::Open, stream, number(window) + "db");
+  return session_hostile_frame(FrameType::Open, stream, number(window) + "db");
 }
 
 // One side of ours; what the other says is up to the test.
@@ -68,17 +69,17 @@ struct HostileAcceptor : Hostile {
 TEST(SessionHostile, DataBeyondTheWindowBreaksTheTunnel) {
   HostileOpener peer({.initial_window = 16'384});
   peer.ours.consumes = false;
-  EXPECT_EQ(peer.say(frame(FrameType::Data, kFirst, std::string(16'000, 'x'))), "");
-  EXPECT_EQ(peer.say(frame(FrameType::Data, kFirst, std::string(384, 'x'))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Data, kFirst, std::string(16'000, 'x'))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Data, kFirst, std::string(384, 'x'))), "");
 
-  EXPECT_EQ(peer.say(frame(FrameType::Data, kFirst, "x")), "HF2003");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Data, kFirst, "x")), "HF2003");
   EXPECT_EQ(peer.ours.came(kFirst).size(), 16'384);
 }
 
 TEST(SessionHostile, AFrameTooLargeForTheWindowIsRefusedAtItsHeader) {
   HostileOpener peer({.initial_window = 16'384});
   peer.ours.consumes = false;
-  EXPECT_EQ(peer.say(frame(FrameType::Data, kFirst, std::string(16'000, 'x'))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Data, kFirst, std::string(16'000, 'x'))), "");
 
   EXPECT_EQ(peer.say(header(16'000, FrameType::Data, kFirst)), "HF2003");
 }
@@ -86,15 +87,16 @@ TEST(SessionHostile, AFrameTooLargeForTheWindowIsRefusedAtItsHeader) {
 TEST(SessionHostile, DataBeforeTheStreamIsOpenBreaksTheTunnel) {
   Hostile opening = acceptor();
   EXPECT_EQ(opening.say(open_frame(kFirst)), "");
-  EXPECT_EQ(opening.say(frame(FrameType::Data, kFirst, "early")), "HF2002");
+  EXPECT_EQ(opening.say(session_hostile_frame(FrameType::Data, kFirst, "early")), "HF2002");
 
   HostileAcceptor accepting;
-  EXPECT_EQ(accepting.say(frame(FrameType::Data, kFirst, "early")), "HF2002");
+  EXPECT_EQ(accepting.say(session_hostile_frame(FrameType::Data, kFirst, "early")), "HF2002");
 }
 
 TEST(SessionHostile, EndsAndWindowsBeforeTheStreamIsOpenBreakTheTunnel) {
-  EXPECT_EQ(HostileAcceptor().say(frame(FrameType::End, kFirst)), "HF2002");
-  EXPECT_EQ(HostileAcceptor().say(frame(FrameType::Window, kFirst, number(1))), "HF2002");
+  EXPECT_EQ(HostileAcceptor().say(session_hostile_frame(FrameType::End, kFirst)), "HF2002");
+  EXPECT_EQ(HostileAcceptor().say(session_hostile_frame(FrameType::Window, kFirst, number(1))),
+            "HF2002");
 }
 
 TEST(SessionHostile, FramesFromTheWrongSideBreakTheTunnel) {
@@ -102,15 +104,17 @@ TEST(SessionHostile, FramesFromTheWrongSideBreakTheTunnel) {
   EXPECT_EQ(accepting.say(open_frame(stream_id(1, 1))), "HF2002");
 
   HostileOpener opening;
-  EXPECT_EQ(opening.say(frame(FrameType::Accept, kFirst, number(1))), "HF2002");
+  EXPECT_EQ(opening.say(session_hostile_frame(FrameType::Accept, kFirst, number(1))), "HF2002");
 }
 
 TEST(SessionHostile, FramesOfStreamsThatNeverWereBreakTheTunnel) {
   for (const StreamId unknown : {stream_id(0, 2), stream_id(1, 1), stream_id(65'535, 65'535)}) {
     for (const std::string& bytes :
-         {frame(FrameType::Data, unknown, "x"), frame(FrameType::End, unknown),
-          frame(FrameType::Window, unknown, number(1)), frame(FrameType::Reset, unknown, number(1)),
-          frame(FrameType::Accept, unknown, number(1))}) {
+         {session_hostile_frame(FrameType::Data, unknown, "x"),
+          session_hostile_frame(FrameType::End, unknown),
+          session_hostile_frame(FrameType::Window, unknown, number(1)),
+          session_hostile_frame(FrameType::Reset, unknown, number(1)),
+          session_hostile_frame(FrameType::Accept, unknown, number(1))}) {
       EXPECT_EQ(HostileOpener().say(bytes), "HF2002");
       EXPECT_EQ(HostileAcceptor().say(bytes), "HF2002");
     }
@@ -121,35 +125,42 @@ TEST(SessionHostile, FramesOfStreamsThatAreOverAreDropped) {
   HostileOpener peer;
   peer.ours.session.reset(kFirst, ResetCode::Broken, "");
 
-  EXPECT_EQ(peer.say(frame(FrameType::Data, kFirst, "xxx")), "");
-  EXPECT_EQ(peer.say(frame(FrameType::Window, kFirst, number(1))), "");
-  EXPECT_EQ(peer.say(frame(FrameType::End, kFirst)), "");
-  EXPECT_EQ(peer.say(frame(FrameType::Reset, kFirst, number(1))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Data, kFirst, "xxx")), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Window, kFirst, number(1))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::End, kFirst)), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Reset, kFirst, number(1))), "");
   EXPECT_EQ(peer.ours.session.stats().bytes_dropped, 3);
   EXPECT_EQ(peer.ours.log(), "open db");
 }
 
 TEST(SessionHostile, NothingComesAfterAnEnd) {
-  for (const std::string& bytes :
-       {frame(FrameType::Data, kFirst, "x"), frame(FrameType::End, kFirst)}) {
+  for (const std::string& bytes : {session_hostile_frame(FrameType::Data, kFirst, "x"),
+                                   session_hostile_frame(FrameType::End, kFirst)}) {
     HostileOpener peer;
-    EXPECT_EQ(peer.say(frame(FrameType::End, kFirst)), "");
+    EXPECT_EQ(peer.say(session_hostile_frame(FrameType::End, kFirst)), "");
     EXPECT_EQ(peer.say(bytes), "HF2002");
   }
 }
 
 TEST(SessionHostile, AStreamIsAcceptedOnce) {
   HostileAcceptor peer;
-  EXPECT_EQ(peer.say(frame(FrameType::Accept, kFirst, number(1))), "");
-  EXPECT_EQ(peer.say(frame(FrameType::Accept, kFirst, number(1))), "HF2002");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Accept, kFirst, number(1))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Accept, kFirst, number(1))), "HF2002");
 }
 
 TEST(SessionHostile, WindowsOfNothingOrOfTooMuchBreakTheTunnel) {
-  EXPECT_EQ(HostileOpener().say(frame(FrameType::Window, kFirst, number(0))), "HF2002");
-  EXPECT_EQ(HostileOpener().say(frame(FrameType::Window, kFirst, number(INT32_MAX))), "HF2003");
-  EXPECT_EQ(HostileOpener().say(frame(FrameType::Window, kFirst, number(UINT32_MAX))), "HF2003");
+  EXPECT_EQ(HostileOpener().say(session_hostile_frame(FrameType::Window, kFirst, number(0))),
+            "HF2002");
+  EXPECT_EQ(
+      HostileOpener().say(session_hostile_frame(FrameType::Window, kFirst, number(INT32_MAX))),
+      "HF2003");
+  EXPECT_EQ(
+      HostileOpener().say(session_hostile_frame(FrameType::Window, kFirst, number(UINT32_MAX))),
+      "HF2003");
   EXPECT_EQ(acceptor().say(open_frame(kFirst, UINT32_MAX)), "HF2003");
-  EXPECT_EQ(HostileAcceptor().say(frame(FrameType::Accept, kFirst, number(1U << 31))), "HF2003");
+  EXPECT_EQ(
+      HostileAcceptor().say(session_hostile_frame(FrameType::Accept, kFirst, number(1U << 31))),
+      "HF2003");
 }
 
 TEST(SessionHostile, StreamsAreOpenedInTheNextFreeSlotsAndUses) {
@@ -184,7 +195,7 @@ TEST(SessionHostile, FramesTooLongOrOfOddLengthsBreakTheTunnelAtTheirHeader) {
 
 TEST(SessionHostile, AWindowThatIsNeverOpenedKeepsTheBytesWhereTheyAre) {
   HostileAcceptor peer;
-  EXPECT_EQ(peer.say(frame(FrameType::Accept, kFirst, number(0))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Accept, kFirst, number(0))), "");
 
   peer.ours.send(kFirst, std::string(1'000'000, 'x'));
 
@@ -195,12 +206,13 @@ TEST(SessionHostile, AWindowThatIsNeverOpenedKeepsTheBytesWhereTheyAre) {
 
 TEST(SessionHostile, AWindowOpenedByteByByteIsServedByteByByte) {
   HostileAcceptor peer;
-  EXPECT_EQ(peer.say(frame(FrameType::Accept, kFirst, number(0))), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Accept, kFirst, number(0))), "");
   peer.ours.send(kFirst, "0123456789");
 
   for (const char byte : std::string("0123456789")) {
-    EXPECT_EQ(peer.say(frame(FrameType::Window, kFirst, number(1))), "");
-    EXPECT_EQ(peer.ours.take(), frame(FrameType::Data, kFirst, std::string(1, byte)));
+    EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Window, kFirst, number(1))), "");
+    EXPECT_EQ(peer.ours.take(),
+              session_hostile_frame(FrameType::Data, kFirst, std::string(1, byte)));
   }
 }
 
@@ -232,7 +244,7 @@ TEST(SessionHostile, MoreStreamsGivenUpThanAnHonestPeerWouldBreakTheTunnel) {
   const auto open_and_give_up = [&] {
     use += 1;
     return peer.say(open_frame(stream_id(0, use)) +
-                    frame(FrameType::Reset, stream_id(0, use), number(1)));
+                    session_hostile_frame(FrameType::Reset, stream_id(0, use), number(1)));
   };
   for (int i = 0; i < 600; ++i) ASSERT_EQ(open_and_give_up(), "") << i;
   for (int second = 0; second < 20; ++second) {
@@ -249,18 +261,19 @@ TEST(SessionHostile, ResetsOfStreamsThatWereAcceptedAreNoFlood) {
   for (uint16_t use = 1; use < 100; ++use) {
     ASSERT_EQ(peer.say(open_frame(stream_id(0, use))), "");
     peer.ours.session.accept(stream_id(0, use));
-    ASSERT_EQ(peer.say(frame(FrameType::Reset, stream_id(0, use), number(6))), "");
+    ASSERT_EQ(peer.say(session_hostile_frame(FrameType::Reset, stream_id(0, use), number(6))), "");
   }
 }
 
 TEST(SessionHostile, AFloodOfPingsWaitsAsOneAnswer) {
   Hostile peer = acceptor();
-  const std::string last = frame(FrameType::Ping, 0, "12345678");
-  for (int i = 0; i < 10'000; ++i) ASSERT_EQ(peer.say(frame(FrameType::Ping, 0, "abcdefgh")), "");
+  const std::string last = session_hostile_frame(FrameType::Ping, 0, "12345678");
+  for (int i = 0; i < 10'000; ++i)
+    ASSERT_EQ(peer.say(session_hostile_frame(FrameType::Ping, 0, "abcdefgh")), "");
   ASSERT_EQ(peer.say(last), "");
 
   EXPECT_EQ(peer.ours.session.queued_control(), 0);
-  EXPECT_EQ(peer.ours.take(), frame(FrameType::Pong, 0, "12345678"));
+  EXPECT_EQ(peer.ours.take(), session_hostile_frame(FrameType::Pong, 0, "12345678"));
 }
 
 TEST(SessionHostile, APeerThatMakesUsAnswerAndDoesNotReadBreaksItsTunnel) {
@@ -281,26 +294,26 @@ TEST(SessionHostile, AFloodOfMessagesBreaksTheTunnel) {
   Hostile peer = acceptor({.max_messages_per_second = 10});
   for (int i = 0; i < 30; ++i) {
     if (i % 10 == 0) peer.now += 1s;
-    ASSERT_EQ(peer.say(frame(FrameType::Message, 0, "hello")), "");
+    ASSERT_EQ(peer.say(session_hostile_frame(FrameType::Message, 0, "hello")), "");
   }
 
-  EXPECT_EQ(peer.say(frame(FrameType::Message, 0, "hello")), "HF2006");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Message, 0, "hello")), "HF2006");
 }
 
 TEST(SessionHostile, GoodbyeIsSaidOnceAndNothingIsOpenedAfterIt) {
   Hostile twice = acceptor();
-  EXPECT_EQ(twice.say(frame(FrameType::Goodbye, 0, "bye")), "");
-  EXPECT_EQ(twice.say(frame(FrameType::Goodbye, 0, "bye")), "HF2002");
+  EXPECT_EQ(twice.say(session_hostile_frame(FrameType::Goodbye, 0, "bye")), "");
+  EXPECT_EQ(twice.say(session_hostile_frame(FrameType::Goodbye, 0, "bye")), "HF2002");
 
   Hostile opening = acceptor();
-  EXPECT_EQ(opening.say(frame(FrameType::Goodbye, 0, "bye")), "");
+  EXPECT_EQ(opening.say(session_hostile_frame(FrameType::Goodbye, 0, "bye")), "");
   EXPECT_EQ(opening.say(open_frame(kFirst)), "HF2002");
 }
 
 TEST(SessionHostile, AResetOfANewerKindIsStillAReset) {
   HostileAcceptor peer;
 
-  EXPECT_EQ(peer.say(frame(FrameType::Reset, kFirst, number(99) + "later")), "");
+  EXPECT_EQ(peer.say(session_hostile_frame(FrameType::Reset, kFirst, number(99) + "later")), "");
 
   EXPECT_EQ(peer.ours.log(), "reset unknown later");
   EXPECT_EQ(peer.ours.session.streams(), 0);

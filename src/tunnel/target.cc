@@ -24,7 +24,7 @@ constexpr string_view kHttp = "http://";
 
 Status wrong(string_view line, string_view what) {
   return coded(absl::StatusCode::kInvalidArgument, kWrongTarget,
-               fmt::format("service {} {}", quoted(line, 128), what));
+               fmt::format("service {} {}", in_quotes(line, 128), what));
 }
 
 Result<Target> parse_unix(string_view line, string_view path) {
@@ -32,7 +32,7 @@ Result<Target> parse_unix(string_view line, string_view path) {
   if (!path.starts_with('/')) {
     return wrong(line, fmt::format("names the socket {}, which is no whole path; write "
                                    "unix:/PATH such as \"unix:/run/app.sock\"",
-                                   quoted(path)));
+                                   in_quotes(path)));
   }
   if (path.size() > kMaxPathBytes || path.contains('\0')) {
     return wrong(line, fmt::format("names a socket of {} bytes; a path has at most {}, none of "
@@ -57,8 +57,8 @@ Result<Target> parse_target(string_view line, string_view text) {
   if (text.empty()) return wrong(line, fmt::format("names no target; {}", kRight));
   if (text.starts_with(kUnix)) return parse_unix(line, text.substr(kUnix.size()));
   if (text.starts_with('/')) {
-    return wrong(line, fmt::format("names the target {}; did you mean unix:{}?", quoted(text),
-                                   quoted(text)));
+    return wrong(line, fmt::format("names the target {}; did you mean unix:{}?", in_quotes(text),
+                                   in_quotes(text)));
   }
   if (text.starts_with("https://")) {
     return wrong(line,
@@ -88,7 +88,7 @@ std::optional<std::string> wrong_port(string_view port) {
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   const bool whole = error == std::errc() && end == port.data() + port.size();
   if (whole && number > 0 && !port.starts_with('0')) return std::nullopt;
-  return fmt::format("{} is not 1 to 65535", quoted(port, 16));
+  return fmt::format("{} is not 1 to 65535", in_quotes(port, 16));
 }
 
 bool names(const v1::ServicePort& known, string_view port) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/as_value.h"
 #include "net/look_up.h"
 #include "net/within.h"
 
@@ -23,7 +24,7 @@ namespace {
 using net::StreamEndpoint;
 using net::StreamSocket;
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 
 // An application whose machine is gone is noticed after two minutes of silence.
 constexpr int kKeepaliveIdleSeconds = 60;

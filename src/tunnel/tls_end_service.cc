@@ -10,12 +10,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/as_value.h"
 #include "net/within.h"
 
 namespace holdfast::tunnel {
 namespace {
 
-constexpr auto kAsValue = asio::as_tuple(asio::use_awaitable);
+using net::kAsValue;
 constexpr size_t kReadBytes = 16 << 10;
 constexpr size_t kMostUnwritten = 64 << 10;
 

@@ -173,7 +173,7 @@ net::HttpResponse component_answer(string_view name, std::span<const health::Com
   const auto found = std::ranges::find(components, name, &health::Component::name);
   if (found == components.end()) {
     return error_answer(coded(absl::StatusCode::kNotFound, "HF6034",
-                              fmt::format("there is no component {}", quoted(name))));
+                              fmt::format("there is no component {}", in_quotes(name))));
   }
   return json_answer(found->state == health::State::Ok ? 200 : 503,
                      resource::write_json(component_node(*found, moment)));

@@ -23,7 +23,8 @@ Status wrong(string_view what, string_view why) {
 }
 
 Status unknown_parameter(string_view name) {
-  return absl::InvalidArgumentError(fmt::format("this path takes no parameter {}", quoted(name)));
+  return absl::InvalidArgumentError(
+      fmt::format("this path takes no parameter {}", in_quotes(name)));
 }
 
 template <typename Int>
@@ -39,10 +40,10 @@ template <typename Labels>
 Status add_label(string_view text, Labels& labels) {
   const size_t equals = text.find('=');
   if (equals == string_view::npos || equals == 0) {
-    return wrong("label", fmt::format("{} is not KEY=VALUE", quoted(text)));
+    return wrong("label", fmt::format("{} is not KEY=VALUE", in_quotes(text)));
   }
   const std::string key(text.substr(0, equals));
-  if (labels.contains(key)) return wrong("label", fmt::format("{} is given twice", quoted(key)));
+  if (labels.contains(key)) return wrong("label", fmt::format("{} is given twice", in_quotes(key)));
   labels[key] = std::string(text.substr(equals + 1));
   return absl::OkStatus();
 }
@@ -112,7 +113,7 @@ std::string kind_name(const std::string& spelling) {
 Result<bool> flag(string_view what, string_view text) {
   if (text.empty() || text == "1" || text == "true") return true;
   if (text == "0" || text == "false") return false;
-  return wrong(what, fmt::format("{} is neither 1 nor 0", quoted(text)));
+  return wrong(what, fmt::format("{} is neither 1 nor 0", in_quotes(text)));
 }
 
 }  // namespace
@@ -195,7 +196,7 @@ Result<Write> write_request(const Route& route, const net::HttpRequest& request)
   TRY(v1::Resource resource, only_resource(request));
   if (resource.kind() != route.kind) {
     return wrong("kind", fmt::format("the body is of kind {}, the path of kind {}",
-                                     quoted(resource.kind()), quoted(route.kind)));
+                                     in_quotes(resource.kind()), in_quotes(route.kind)));
   }
   v1::Metadata& metadata = *resource.mutable_metadata();
   if (metadata.name().empty()) metadata.set_name(route.name);

@@ -9,6 +9,7 @@
 
 #include "e2e/controller_process.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -31,7 +32,7 @@ class CliIdentity : public testing::Test {
   }
   // Over the network, with a profile of its own.
   ProgramOutcome remote(Arguments arguments, std::string input = "") {
-    arguments.insert(arguments.begin(), {HF_BIN_DIR "/holdfast", "--profile", profile()});
+    arguments.insert(arguments.begin(), {built("holdfast"), "--profile", profile()});
     return run_program({.arguments = std::move(arguments), .input = std::move(input)});
   }
   std::string profile() const { return folder_.file("profile"); }
@@ -117,7 +118,7 @@ std::string suggested(const std::string& text, const std::string& after, const s
   line.erase(line.find('\n'));
   for (const auto& [word, by] : {std::pair<std::string, std::string>{"THIS_HOST:7443", host},
                                  {"NAME", "edge-07"},
-                                 {"holdfast ", HF_BIN_DIR "/holdfast "}}) {
+                                 {"holdfast ", built("holdfast ")}}) {
     if (const size_t found = line.find(word); found != std::string::npos) {
       line.replace(found, word.size(), by);
     }
@@ -245,7 +246,7 @@ TEST_F(CliIdentity, AProxyForTheWebIsNotAskedForTheController) {
 
   const ProgramOutcome result = run_program(
       {.arguments = {"env", "http_proxy=http://127.0.0.1:9", "https_proxy=http://127.0.0.1:9",
-                     HF_BIN_DIR "/holdfast", "--profile", profile(), "get", "services"}});
+                     built("holdfast"), "--profile", profile(), "get", "services"}});
 
   EXPECT_EQ(result.exit_code, 0) << result.error;
 }

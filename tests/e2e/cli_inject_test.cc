@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "e2e/controller_process.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -23,7 +24,7 @@ constexpr const char* kService = "kind: Service\nmetadata: {name: web}\n";
 
 ProgramOutcome inject(std::vector<std::string> arguments, std::string input = "") {
   ProgramRun run{.input = std::move(input)};
-  run.arguments = {HF_BIN_DIR "/holdfast", "inject"};
+  run.arguments = {built("holdfast"), "inject"};
   run.arguments.insert(run.arguments.end(), arguments.begin(), arguments.end());
   return run_program(run);
 }

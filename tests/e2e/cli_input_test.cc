@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "e2e/controller_process.h"
+#include "support/paths.h"
 #include "support/sanitized.h"
 
 namespace holdfast::test {
@@ -23,7 +24,7 @@ constexpr auto kQuick = 2s * kSanitizerCost;
 
 // Bad input is refused before anyone is asked, so no controller is needed.
 ProgramOutcome apply(ProgramRun run, const std::string& file) {
-  run.arguments = {HF_BIN_DIR "/holdfast", "--server", "unix:/nowhere", "apply", "-f", file};
+  run.arguments = {built("holdfast"), "--server", "unix:/nowhere", "apply", "-f", file};
   return run_program(run);
 }
 

@@ -10,6 +10,7 @@
 #include "e2e/controller_process.h"
 #include "support/child_process.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::test {
@@ -37,8 +38,7 @@ class CliLink : public testing::Test {
   std::string server() const { return "unix:" + folder_.file("lb.sock"); }
   // A command that goes on beside the test.
   std::unique_ptr<ChildProcess> start(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(),
-                     {HF_BIN_DIR "/holdfast", "--server", server(), "--wait", "20"});
+    arguments.insert(arguments.begin(), {built("holdfast"), "--server", server(), "--wait", "20"});
     return std::make_unique<ChildProcess>(ChildOptions{.arguments = std::move(arguments),
                                                        .output_file = folder_.file("output"),
                                                        .error_file = folder_.file("error")});
@@ -93,10 +93,10 @@ TEST_F(CliLink, GetWithWatchGoesOnTooAndListsOnce) {
 }
 
 TEST_F(CliLink, AWatchWhoseControllerStaysAwayEnds) {
-  ChildProcess watch({.arguments = {HF_BIN_DIR "/holdfast", "--server", server(), "--wait", "2",
-                                    "watch", "services"},
-                      .output_file = folder_.file("output"),
-                      .error_file = folder_.file("error")});
+  ChildProcess watch(
+      {.arguments = {built("holdfast"), "--server", server(), "--wait", "2", "watch", "services"},
+       .output_file = folder_.file("output"),
+       .error_file = folder_.file("error")});
   ASSERT_TRUE(comes("error", "watching service")) << contents("error");
 
   balancer_->kill();

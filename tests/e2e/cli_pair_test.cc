@@ -9,6 +9,7 @@
 #include "e2e/api_client.h"
 #include "e2e/loopback_pair.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -39,8 +40,7 @@ class CliAtAPair : public testing::Test {
   // The passive one first.
   std::string both() { return backup().tcp_server() + "," + primary().tcp_server(); }
   Arguments holdfast(Arguments arguments) {
-    arguments.insert(arguments.begin(),
-                     {HF_BIN_DIR "/holdfast", "--profile", folder_.file("profile")});
+    arguments.insert(arguments.begin(), {built("holdfast"), "--profile", folder_.file("profile")});
     return arguments;
   }
   ProgramOutcome run(const Arguments& arguments, std::string input = "") {

@@ -9,6 +9,7 @@
 #include "e2e/controller_process.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -18,7 +19,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string read(const std::string& path) {
+std::string cli_status_read(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -79,16 +80,17 @@ TEST(CliStatus, GetWatchGoesOnWithChanges) {
   const TempDir folder;
   ControllerProcess controller;
   controller.cli({"apply", "-f", "-"}, service_yaml("web"));
-  ChildProcess watching({.arguments = {HF_BIN_DIR "/holdfast", "--server", controller.unix_server(),
+  ChildProcess watching({.arguments = {built("holdfast"), "--server", controller.unix_server(),
                                        "get", "services", "--watch", "--count", "2"},
                          .output_file = folder.file("output")});
-  ASSERT_TRUE(eventually([&] { return read(folder.file("output")).contains("8080"); }, 10s));
+  ASSERT_TRUE(
+      eventually([&] { return cli_status_read(folder.file("output")).contains("8080"); }, 10s));
 
   controller.cli({"apply", "-f", "-"}, service_yaml("web", 9090));
   controller.cli({"delete", "service/web"});
 
   EXPECT_EQ(watching.wait(10s), 0);
-  EXPECT_EQ(read(folder.file("output")),
+  EXPECT_EQ(cli_status_read(folder.file("output")),
             "NAME   PORTS   PROTOCOLS   AGENTS   VIRTUAL IP\n"
             "web    8080    tcp         -        -\n"
             "web    9090    tcp         -        -\n"

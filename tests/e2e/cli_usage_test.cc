@@ -8,6 +8,7 @@
 
 #include "e2e/controller_process.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 #include "support/sanitized.h"
 
 namespace holdfast::test {
@@ -18,7 +19,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 ProgramOutcome run(Arguments arguments) {
-  arguments.insert(arguments.begin(), HF_BIN_DIR "/holdfast");
+  arguments.insert(arguments.begin(), built("holdfast"));
   return run_program({.arguments = std::move(arguments)});
 }
 
@@ -136,7 +137,7 @@ TEST(CliUsage, WaitWaitsForAControllerThatComesLater) {
   ControllerProcess controller;
   controller.kill();
   const TempDir folder;
-  ChildProcess waiting({.arguments = {HF_BIN_DIR "/holdfast", "--server", controller.unix_server(),
+  ChildProcess waiting({.arguments = {built("holdfast"), "--server", controller.unix_server(),
                                       "--wait", "20", "get", "services", "-o", "json"},
                         .output_file = folder.file("output")});
   ASSERT_TRUE(eventually([&] { return has_threads(waiting.pid()); }, 10s)) << "gRPC's, to connect";
@@ -170,7 +171,7 @@ TEST(CliUsage, OutputThatCannotBeWrittenIsAFailure) {
   for (const Arguments& arguments : {Arguments{"get", "services"},
                                      {"get", "services", "-o", "json"},
                                      {"watch", "services", "--after", "1", "--count", "1"}}) {
-    Arguments all = {HF_BIN_DIR "/holdfast", "--server", controller.unix_server()};
+    Arguments all = {built("holdfast"), "--server", controller.unix_server()};
     all.insert(all.end(), arguments.begin(), arguments.end());
 
     const ProgramOutcome result = run_program({.arguments = all, .output_file = "/dev/full"});

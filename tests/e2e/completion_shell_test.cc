@@ -7,6 +7,7 @@
 #include <string>
 
 #include "support/child_process.h"
+#include "support/paths.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::test {
@@ -17,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kHoldfast = std::string(HF_BIN_DIR) + "/holdfast";
+const std::string kHoldfast = built("") + "/holdfast";
 
 // What bash offers for a line of words, the last of which is being typed.
 std::string offered(const std::string& program, const std::string& words) {

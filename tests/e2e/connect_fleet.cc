@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "e2e/fleet.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -56,7 +57,7 @@ void ConnectFleet::log_in(const std::string& user, const std::string& role) {
 }
 
 Arguments ConnectFleet::command(const std::string& user, const Arguments& arguments) const {
-  Arguments all = {HF_BIN_DIR "/holdfast", "--profile", profile(user)};
+  Arguments all = {built("holdfast"), "--profile", profile(user)};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return all;
 }

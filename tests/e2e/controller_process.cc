@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -33,12 +34,12 @@ bool accepts(int family, const Address& address) {
 }  // namespace
 
 ProgramOutcome run_cli(const std::string& server, Arguments arguments, std::string input) {
-  arguments.insert(arguments.begin(), {HF_BIN_DIR "/holdfast", "--server", server});
+  arguments.insert(arguments.begin(), {built("holdfast"), "--server", server});
   return run_program({.arguments = std::move(arguments), .input = std::move(input)});
 }
 
 ProgramOutcome run_daemon(Arguments arguments) {
-  arguments.insert(arguments.begin(), HF_BIN_DIR "/holdfastd");
+  arguments.insert(arguments.begin(), built("holdfastd"));
   return run_program({.arguments = std::move(arguments)});
 }
 
@@ -49,8 +50,8 @@ ControllerProcess::ControllerProcess(Arguments arguments) : arguments_(std::move
   health_port_ = ports[2];
   // What a test says later wins, except that `--listen` adds one more.
   const auto given = [&](const char* flag) { return std::ranges::count(arguments_, flag) > 0; };
-  Arguments all = {
-      HF_BIN_DIR "/holdfastd", "controller", "--data-dir", data_dir(), "--listen", tcp_server()};
+  Arguments all = {built("holdfastd"), "controller", "--data-dir",
+                   data_dir(),         "--listen",   tcp_server()};
   if (!given("--http-listen")) all.insert(all.end(), {"--http-listen", https_server()});
   if (!given("--health-listen")) all.insert(all.end(), {"--health-listen", health_server()});
   arguments_.insert(arguments_.begin(), all.begin(), all.end());
@@ -119,7 +120,7 @@ std::string service_yaml(const std::string& name, int port) {
 }
 
 Arguments node_command(const std::string& role, const std::string& data_dir) {
-  Arguments words = {HF_BIN_DIR "/holdfastd", role, "--data-dir", data_dir};
+  Arguments words = {built("holdfastd"), role, "--data-dir", data_dir};
   if (role != "proxy") return words;
   for (const char* flag : {"--tunnel-listen", "--peer-listen", "--public-listen"}) {
     words.insert(words.end(), {flag, "127.0.0.1:0"});

@@ -15,6 +15,7 @@
 #include "support/eventually.h"
 #include "support/free_ports.h"
 #include "support/http_client.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -57,7 +58,7 @@ std::vector<std::string> lines_with(const std::string& log, const std::string& t
 class CliWatch {
  public:
   CliWatch(const std::string& server, Arguments arguments) {
-    arguments.insert(arguments.begin(), {HF_BIN_DIR "/holdfast", "--server", server, "watch"});
+    arguments.insert(arguments.begin(), {built("holdfast"), "--server", server, "watch"});
     process_ = std::make_unique<ChildProcess>(ChildOptions{.arguments = std::move(arguments),
                                                            .output_file = folder_.file("output"),
                                                            .error_file = folder_.file("error")});

@@ -12,6 +12,7 @@
 
 #include "e2e/etcd_pair.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -31,8 +32,8 @@ class FailoverCli : public testing::Test {
   }
 
   ProgramOutcome holdfast(Arguments arguments, std::string input = "") {
-    arguments.insert(arguments.begin(), {HF_BIN_DIR "/holdfast", "--profile",
-                                         folder_.path().string(), "--timeout", "6"});
+    arguments.insert(arguments.begin(),
+                     {built("holdfast"), "--profile", folder_.path().string(), "--timeout", "6"});
     return run_program({.arguments = std::move(arguments), .input = std::move(input)});
   }
 

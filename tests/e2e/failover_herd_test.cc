@@ -112,7 +112,8 @@ struct Leaving {
   }
 };
 
-TEST(FailoverHerd, HalfOfManyClientsMoveSpreadInTimeAndNoCallFails) {
+// Nightly: it measures how the moves spread in time.
+TEST(FailoverHerdNightly, HalfOfManyClientsMoveSpreadInTimeAndNoCallFails) {
   Arguments arguments = without_rate_limit();
   arguments.insert(arguments.end(), {"--set", "health.recovery_window=1s"});
   EtcdPair pair({.arguments = arguments});

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -50,7 +51,7 @@ Fleet::Fleet(const Arguments& settings) : controller_(controller_arguments(setti
 void Fleet::add(const std::string& role, const std::string& name, const Arguments& more) {
   const ProgramOutcome token = cli({"token", "create", "--role", role, "--name", name});
   ASSERT_EQ(token.exit_code, 0) << token.error;
-  const Arguments join = {HF_BIN_DIR "/holdfast",
+  const Arguments join = {built("holdfast"),
                           "--profile",
                           folder_.file("profile"),
                           "join",
@@ -154,7 +155,7 @@ std::vector<std::string> Fleet::pins() {
 }
 
 PresenceWatch::PresenceWatch(Fleet& fleet)
-    : process_({.arguments = {HF_BIN_DIR "/holdfast", "--server", fleet.controller().unix_server(),
+    : process_({.arguments = {built("holdfast"), "--server", fleet.controller().unix_server(),
                               "watch", "agents", "proxies", "-o", "json"},
                 .output_file = folder_.file("events"),
                 .error_file = folder_.file("errors")}) {

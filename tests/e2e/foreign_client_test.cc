@@ -11,6 +11,7 @@
 #include "e2e/controller_process.h"
 #include "identity/audit.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -48,7 +49,7 @@ void run(Arguments arguments) {
 class ForeignClient : public testing::Test {
  protected:
   void SetUp() override {
-    Arguments protoc = {"protoc", "-I", HF_SOURCE_DIR "/proto", "--python_out", folder_.file("")};
+    Arguments protoc = {"protoc", "-I", in_tree("proto"), "--python_out", folder_.file("")};
     protoc.insert(protoc.end(), std::begin(kProtos), std::end(kProtos));
     run(protoc);
     const ProgramOutcome made = controller_.cli({"init", "--cluster", "prod"});
@@ -66,7 +67,7 @@ class ForeignClient : public testing::Test {
     const ProgramOutcome token = controller_.cli({"token", "create", "--role", "agent"});
     ASSERT_EQ(token.exit_code, 0) << token.error;
     const auto joined = [&] {
-      return run_program({.arguments = {HF_BIN_DIR "/holdfast", "join", controller_.tcp_server(),
+      return run_program({.arguments = {built("holdfast"), "join", controller_.tcp_server(),
                                         "--pin", pin, "--token-file", "-", "--name", name,
                                         "--data-dir", folder_.file("node")},
                           .input = token.output})
@@ -115,7 +116,7 @@ class ForeignClient : public testing::Test {
   // A line for each call: its status, a tab, and what came of it.
   std::vector<std::string> ask(const std::string& identity, const Arguments& calls) {
     Arguments arguments = {kPython,
-                           HF_SOURCE_DIR "/tests/e2e/foreign_client.py",
+                           in_tree("tests/e2e/foreign_client.py"),
                            folder_.file(""),
                            controller_.tcp_server(),
                            folder_.file("node/identity/ca.pem"),

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using tunnel::FrameType;
 
-constexpr auto kPatience = 5s;
+constexpr auto kHostilePeerPatience = 5s;
 
 sockaddr_in loopback(const std::string& host, uint16_t port) {
   sockaddr_in address{};
@@ -118,7 +118,7 @@ std::unique_ptr<HostilePeer> HostilePeer::make(int socket, const Papers& papers)
   made->socket_ = socket;
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const timeval limit{.tv_sec = kPatience.count(), .tv_usec = 0};
+  const timeval limit{.tv_sec = kHostilePeerPatience.count(), .tv_usec = 0};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   made->context_.reset(SSL_CTX_new(TLS_method()));

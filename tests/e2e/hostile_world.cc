@@ -10,6 +10,7 @@
 #include "support/eventually.h"
 #include "support/free_ports.h"
 #include "support/http_client.h"
+#include "support/sanitized.h"
 
 namespace holdfast::test {
 namespace {
@@ -18,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t kMebibyte = 1 << 20;
 
-std::string service(const std::string& name) {
+std::string hostile_world_service(const std::string& name) {
   return fmt::format("---\n{}", service_yaml(name, 9000));
 }
 
@@ -51,7 +52,7 @@ HostileWorld::HostileWorld() {
   fleet.apply(
       "kind: networking_config\nmetadata: {name: default}\n"
       "spec: {tunnel_strategy: agent_mesh}\n" +
-      service("app") + service("bait"));
+      hostile_world_service("app") + hostile_world_service("bait"));
   sni = free_ports(1)[0];
   fleet.add_proxy("px-0", "a", {"app", "bait"},
                   {"--ingress", fmt::format("sni:127.0.0.1:{}=app,bait", sni)});
@@ -96,7 +97,8 @@ void Bystanders::expect_unharmed(const std::string& what, size_t most_mebibytes)
   EXPECT_EQ(world_.app.doubled(), 0);
   EXPECT_GT(totals.finished, 5);
   EXPECT_LT(totals.longest_open, 5s);
-  EXPECT_LE(grown, most_mebibytes);
+  // A sanitizer keeps freed memory for a while; `make nightly` measures the release build.
+  if (!kSanitized) EXPECT_LE(grown, most_mebibytes);
   EXPECT_TRUE(world_.fleet.process(victim_).running()) << world_.fleet.log(victim_);
 }
 

@@ -12,11 +12,12 @@
 #include "support/eventually.h"
 #include "support/free_ports.h"
 #include "support/http_client.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kInjectorProcessPatience(60);
 
 std::string value_of(const std::string& yaml, const std::string& key) {
   std::smatch found;
@@ -29,9 +30,10 @@ std::string value_of(const std::string& yaml, const std::string& key) {
 }  // namespace
 
 ProgramOutcome print_manifests(std::vector<std::string> more) {
-  std::vector<std::string> arguments = {HF_BIN_DIR "/holdfast", "install", "k8s", "--print"};
+  std::vector<std::string> arguments = {built("holdfast"), "install", "k8s", "--print"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return run_program(ProgramRun{.arguments = std::move(arguments), .patience = kPatience});
+  return run_program(
+      ProgramRun{.arguments = std::move(arguments), .patience = kInjectorProcessPatience});
 }
 
 PrintedPair printed_pair() {
@@ -48,22 +50,16 @@ InjectorProcess::InjectorProcess(const PrintedPair& pair, std::vector<std::strin
   health_port_ = ports[1];
   write(pair.certificate, pair.key);
   std::ofstream(file("ca.pem")) << pair.ca;
-  std::vector<std::string> arguments = {HF_BIN_DIR "/holdfastd",
-                                        "injector",
-                                        "--listen",
-                                        https(),
-                                        "--health-listen",
-                                        http(),
-                                        "--certificate-file",
-                                        file("tls.crt"),
-                                        "--key-file",
-                                        file("tls.key")};
+  std::vector<std::string> arguments = {
+      built("holdfastd"), "injector",     "--listen",           https(),
+      "--health-listen",  http(),         "--certificate-file", file("tls.crt"),
+      "--key-file",       file("tls.key")};
   arguments.insert(arguments.end(), more.begin(), more.end());
   process_ = std::make_unique<ChildProcess>(
       ChildOptions{.arguments = std::move(arguments), .output_file = file("log")});
   // Its ports take connections from then on.
-  const bool ready =
-      eventually([&] { return !running() || log().contains("injector serves"); }, kPatience);
+  const bool ready = eventually([&] { return !running() || log().contains("injector serves"); },
+                                kInjectorProcessPatience);
   HF_CHECK(ready, log());
 }
 

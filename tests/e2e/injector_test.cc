@@ -13,6 +13,7 @@
 #include "e2e/injector_process.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -244,7 +245,7 @@ TEST(InjectorStart, FailsWithItsReasonWithoutAPairThatFits) {
   EXPECT_EQ(injector.wait(20s), 1);
   EXPECT_THAT(injector.log(), HasSubstr("HF7152"));
   const ProgramOutcome nothing =
-      run_program(ProgramRun{.arguments = {HF_BIN_DIR "/holdfastd", "injector"}, .patience = 20s});
+      run_program(ProgramRun{.arguments = {built("holdfastd"), "injector"}, .patience = 20s});
   EXPECT_EQ(nothing.exit_code, 78);
   EXPECT_THAT(nothing.error, HasSubstr("injector.certificate_file"));
 }

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "e2e/injector_process.h"
+#include "support/paths.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::test {
@@ -193,7 +194,7 @@ TEST(Install, WrongOptionsAreUsageErrors) {
     EXPECT_THAT(refused.error, HasSubstr("HF7156")) << row[0];
     EXPECT_EQ(refused.output, "") << row[0];
   }
-  const ProgramOutcome bare = run({HF_BIN_DIR "/holdfast", "install", "k8s"});
+  const ProgramOutcome bare = run({built("holdfast"), "install", "k8s"});
   EXPECT_EQ(bare.exit_code, 64);
   EXPECT_THAT(bare.error, HasSubstr("--print"));
 }

@@ -61,7 +61,7 @@ uint16_t port_of(const std::string& address) {
 }
 
 // The text after `key` up to the next space, as in "src=127.0.0.1:40512 fe=...".
-std::string value_of(const std::string& line, const std::string& key) {
+std::string load_balancer_value_of(const std::string& line, const std::string& key) {
   const size_t at = line.find(" " + key + "=");
   if (at == std::string::npos) return {};
   const size_t begin = at + key.size() + 2;
@@ -101,10 +101,11 @@ std::map<uint16_t, std::string> LoadBalancer::backend_of_port() const {
   std::map<uint16_t, std::string> found;
   std::istringstream sessions(ask("show sess"));
   for (std::string line; std::getline(sessions, line);) {
-    const std::string source = value_of(line, "src");
+    const std::string source = load_balancer_value_of(line, "src");
     const size_t colon = source.rfind(':');
     if (!source.starts_with("127.0.0.1:")) continue;
-    found[static_cast<uint16_t>(std::stoul(source.substr(colon + 1)))] = value_of(line, "srv");
+    found[static_cast<uint16_t>(std::stoul(source.substr(colon + 1)))] =
+        load_balancer_value_of(line, "srv");
   }
   return found;
 }

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -30,11 +31,11 @@ void join(const ControllerProcess& at, const Joining& as) {
   const ProgramOutcome pin = at.cli({"rotate", "status"});
   const size_t begin = pin.output.find("sha256:");
   HF_CHECK(begin != std::string::npos, pin.output + pin.error);
-  const ProgramOutcome joined = run_program(
-      {.arguments = {HF_BIN_DIR "/holdfast", "--profile", profile.file("profile"), "join", "--name",
-                     as.name, "--token-file", "-", "--data-dir", as.data_dir, "--pin",
-                     pin.output.substr(begin, 71), at.tcp_server()},
-       .input = token.output});
+  const ProgramOutcome joined =
+      run_program({.arguments = {built("holdfast"), "--profile", profile.file("profile"), "join",
+                                 "--name", as.name, "--token-file", "-", "--data-dir", as.data_dir,
+                                 "--pin", pin.output.substr(begin, 71), at.tcp_server()},
+                   .input = token.output});
   HF_CHECK(joined.exit_code == 0, joined.error);
 }
 

@@ -18,6 +18,7 @@
 #include "e2e/etcd_pair.h"
 #include "support/eventually.h"
 #include "support/http_client.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -38,8 +39,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 class PresenceWatch {
  public:
   explicit PresenceWatch(const ControllerProcess& controller)
-      : process_({.arguments = {HF_BIN_DIR "/holdfast", "--server", controller.unix_server(),
-                                "watch", "agents", "proxies", "-o", "json"},
+      : process_({.arguments = {built("holdfast"), "--server", controller.unix_server(), "watch",
+                                "agents", "proxies", "-o", "json"},
                   .output_file = folder_.file("events"),
                   .error_file = folder_.file("errors")}) {}
 
@@ -99,8 +100,8 @@ class NodeFailover : public testing::Test {
     const std::string status = a.cli({"rotate", "status"}).output;
     const std::string pin = status.substr(status.find("sha256:"));
     const ProgramOutcome joined = run_program(
-        {.arguments = {HF_BIN_DIR "/holdfast", "--profile", folder_.file("profile"), "join",
-                       "--name", name, "--token-file", "-", "--data-dir", data_dir(name), "--pin",
+        {.arguments = {built("holdfast"), "--profile", folder_.file("profile"), "join", "--name",
+                       name, "--token-file", "-", "--data-dir", data_dir(name), "--pin",
                        pin.substr(0, pin.find('\n')), pair_.balancer().address()},
          .input = token.output});
     HF_CHECK(joined.exit_code == 0, joined.error);

@@ -15,6 +15,10 @@ mount -t tmpfs tmpfs "$root/run"
 cp "$package" "$root/tmp/holdfast.deb"
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 inside() { chroot "$root" "$@"; }
+# The copy has nothing of a Holdfast that this machine may have.
+inside dpkg --purge holdfast >/dev/null 2>&1 || true
+inside userdel holdfast 2>/dev/null || true
+rm -rf "$root/var/lib/holdfast" "$root/etc/holdfast" "$root/var/log/holdfast"
 
 # Every file where a package may put one, without what other packages keep for themselves.
 listing() {

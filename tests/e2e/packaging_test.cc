@@ -9,6 +9,7 @@
 #include <string>
 
 #include "support/child_process.h"
+#include "support/paths.h"
 #include "support/temp_dir.h"
 
 namespace holdfast::test {
@@ -18,12 +19,13 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::string kRoot = HF_SOURCE_DIR;
+const std::string kRoot = in_tree("");
 
 // The path of the package, made in `dir`.
 std::string make_package(const TempDir& dir) {
-  const ProgramResult made =
-      run_program({kRoot + "/tools/make-deb", HF_BIN_DIR, dir.path().string()}, 120s);
+  const ProgramResult made = run_program(
+      {"env", "HF_DEB_COMPRESSION=gzip", kRoot + "/tools/make-deb", built(""), dir.path().string()},
+      120s);
   EXPECT_EQ(made.exit_code, 0) << made.output;
   for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
     if (entry.path().extension() == ".deb") return entry.path().string();

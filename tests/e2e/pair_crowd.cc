@@ -13,14 +13,14 @@ using namespace std::chrono_literals;
 constexpr size_t kFollowing = 4;
 constexpr size_t kAtEach = 2;
 // Longer than a half lets a client wait for what becomes of its vote.
-constexpr Duration kPatience = 3s;
+constexpr Duration kPairCrowdPatience = 3s;
 
 }  // namespace
 
 PairCrowd::PairCrowd(PairWorld& world, const PairCrowdOptions& options)
     : following_({.addresses = world.addresses(), .tls = world.admin()}),
-      at_primary_(world.primary().address(), world.admin(), kPatience),
-      at_backup_(world.backup().address(), world.admin(), kPatience) {
+      at_primary_(world.primary().address(), world.admin(), kPairCrowdPatience),
+      at_backup_(world.backup().address(), world.admin(), kPairCrowdPatience) {
   const auto add = [&](const std::string& half, PairDoor& door) {
     const size_t number = clients_.size();
     clients_.push_back(std::make_unique<PairClient>(

@@ -7,6 +7,7 @@
 
 #include "e2e/loopback_pair.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -26,8 +27,7 @@ class AtThePassiveHalf : public testing::Test {
   ClusterProcess& primary() { return pair_.primary(); }
   std::string passive() { return pair_.backup().tcp_server(); }
   ProgramOutcome holdfast(Arguments arguments, std::string input = "") {
-    arguments.insert(arguments.begin(),
-                     {HF_BIN_DIR "/holdfast", "--profile", folder_.file("profile")});
+    arguments.insert(arguments.begin(), {built("holdfast"), "--profile", folder_.file("profile")});
     return run_program({.arguments = std::move(arguments), .input = std::move(input)});
   }
   ProgramOutcome login(const std::string& server) {

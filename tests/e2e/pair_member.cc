@@ -13,6 +13,7 @@
 #include "rpc/channel.h"
 #include "rpc/status.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -48,7 +49,7 @@ std::string PairMember::address() const {
 void PairMember::start() {
   process_.reset();
   process_ = std::make_unique<ChildProcess>(ChildOptions{
-      .arguments = network_.on(name_, {HF_BIN_DIR "/holdfastd", role_, "--config", config_file()}),
+      .arguments = network_.on(name_, {built("holdfastd"), role_, "--config", config_file()}),
       .output_file = folder_.file("log")});
   if (role_ != "controller") return;
   const bool in_time = eventually([&] { return answers() || !process_->running(); }, 20s);

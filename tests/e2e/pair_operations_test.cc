@@ -15,6 +15,7 @@
 #include "resource/schema.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -539,7 +540,7 @@ TEST(PairOperations, AControllerThatIsToldToStopWhileItStartsStops) {
   const TempDir folder;
   for (int round = 0; round < 10; ++round) {
     const std::string data = folder.file(fmt::format("data-{}", round));
-    ChildProcess process({.arguments = {HF_BIN_DIR "/holdfastd", "controller", "--data-dir", data,
+    ChildProcess process({.arguments = {built("holdfastd"), "controller", "--data-dir", data,
                                         "--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0",
                                         "--http-listen", "127.0.0.1:0"},
                           .output_file = folder.file("log")});

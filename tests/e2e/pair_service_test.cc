@@ -21,6 +21,7 @@
 #include "support/eventually.h"
 #include "support/free_ports.h"
 #include "support/http_client.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -323,9 +324,8 @@ TEST(PairProcesses, ASwitchoverIsAskedOfTheActiveHalf) {
   std::ofstream(folder.file("profile.yaml"))
       << "server: " << pair.backup().tcp_server() << "\ncluster: test\nuser: test-admin\n";
 
-  const ProgramOutcome switched =
-      run_program({.arguments = {HF_BIN_DIR "/holdfast", "--profile", folder.path().string(), "ha",
-                                 "switchover"}});
+  const ProgramOutcome switched = run_program(
+      {.arguments = {built("holdfast"), "--profile", folder.path().string(), "ha", "switchover"}});
 
   EXPECT_EQ(switched.exit_code, 0) << switched.error << pair.describe();
   EXPECT_TRUE(switched.output.starts_with("backup is active")) << switched.output;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "e2e/cluster_process.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -68,7 +69,7 @@ void PairWorld::make_cluster() {
 void PairWorld::join(const PairMember& member, const std::string& role, const PairMember& at) {
   const std::string token =
       must(at.cli({"token", "create", "--role", role, "--name", member.name()}));
-  std::vector<std::string> words = {HF_BIN_DIR "/holdfast",
+  std::vector<std::string> words = {built("holdfast"),
                                     "--profile",
                                     "/nonexistent/profile",
                                     "join",

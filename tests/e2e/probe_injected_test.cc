@@ -15,6 +15,7 @@
 #include "e2e/probe_process.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -48,7 +49,7 @@ class InjectedPod {
   // With the handler on this port.
   InjectedPod(std::string pod, uint16_t port) {
     const ProgramOutcome done = run_program(
-        {.arguments = {HF_BIN_DIR "/holdfast", "inject", "-f", "-", "--port", std::to_string(port)},
+        {.arguments = {built("holdfast"), "inject", "-f", "-", "--port", std::to_string(port)},
          .input = std::move(pod)});
     EXPECT_EQ(done.exit_code, 0) << done.error;
     pod_ = json::parse(done.output);
@@ -83,7 +84,7 @@ class InjectedPod {
     for (const json::value& one : sidecar.at("env").as_array()) {
       arguments.push_back(fmt::format("{}={}", text_of(one.at("name")), value_of(one)));
     }
-    arguments.emplace_back(HF_BIN_DIR "/holdfastd");
+    arguments.emplace_back(built("holdfastd"));
     for (const json::value& one : sidecar.at("args").as_array()) arguments.push_back(text_of(one));
     process_.emplace(ChildOptions{.arguments = arguments, .output_file = folder_.file("log")});
     EXPECT_TRUE(eventually([&] { return is_ready(sidecar); }, 20s));

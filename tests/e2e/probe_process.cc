@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -38,12 +39,10 @@ void ProbeHandler::start() {
   }
   arguments.emplace_back("env");
   for (const std::string& one : options_.environment) arguments.push_back(one);
-  const std::vector<std::string> own = {HF_BIN_DIR "/holdfastd",
-                                        "probe",
-                                        "--listen",
-                                        fmt::format("{}:{}", options_.host, port_),
-                                        "--health-listen",
-                                        fmt::format("127.0.0.1:{}", health_port_)};
+  const std::vector<std::string> own = {
+      built("holdfastd"), "probe",
+      "--listen",         fmt::format("{}:{}", options_.host, port_),
+      "--health-listen",  fmt::format("127.0.0.1:{}", health_port_)};
   arguments.insert(arguments.end(), own.begin(), own.end());
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
   process_.emplace(ChildOptions{.arguments = arguments, .output_file = folder_.file("log")});

@@ -7,6 +7,7 @@
 #include "e2e/probe_process.h"
 #include "support/child_process.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -18,8 +19,8 @@ constexpr int kExitFailed = 1;
 constexpr int kExitBadConfig = 78;
 
 ProgramOutcome run_probe(const std::string& probes, std::vector<std::string> arguments) {
-  std::vector<std::string> all = {"env", "HOLDFAST_DATAPLANE_PROBES=" + probes,
-                                  HF_BIN_DIR "/holdfastd", "probe"};
+  std::vector<std::string> all = {"env", "HOLDFAST_DATAPLANE_PROBES=" + probes, built("holdfastd"),
+                                  "probe"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return run_program(ProgramRun{.arguments = all});
 }
@@ -74,7 +75,7 @@ TEST(ProbeStart, WithoutAnyProbeItServesItsOwnHealth) {
 }
 
 TEST(ProbeStart, HelpTeachesTheFirstSteps) {
-  const ProgramResult help = run_program({HF_BIN_DIR "/holdfastd", "probe", "--help"}, 10s);
+  const ProgramResult help = run_program({built("holdfastd"), "probe", "--help"}, 10s);
 
   EXPECT_EQ(help.exit_code, 0);
   for (const char* word : {"--listen", "--registry-file", "HOLDFAST_DATAPLANE_PROBES", "curl",

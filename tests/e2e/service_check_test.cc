@@ -18,6 +18,7 @@
 #include "support/eventually.h"
 #include "support/free_ports.h"
 #include "support/http_client.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -66,7 +67,7 @@ class App {
 
   void start() {
     process_ = std::make_unique<ChildProcess>(
-        ChildOptions{.arguments = {kPython, HF_SOURCE_DIR "/tests/e2e/check_app.py",
+        ChildOptions{.arguments = {kPython, in_tree("tests/e2e/check_app.py"),
                                    std::to_string(port_), name_, folder_.file("")},
                      .output_file = folder_.file(name_ + ".app.log")});
   }
@@ -340,7 +341,7 @@ TEST_F(ServiceCheck, WithFewDescriptorsIdleCallersOfItsHandlerTakeNoneFromProbes
   fleet_.process("a-1").kill();
   configure("a-1", one_, "{web: {http: /healthz, period: 10s, timeout: 9s}}");
   const ChildProcess agent(ChildOptions{
-      .arguments = {"prlimit", "--nofile=128", HF_BIN_DIR "/holdfastd", "agent", "--data-dir",
+      .arguments = {"prlimit", "--nofile=128", built("holdfastd"), "agent", "--data-dir",
                     fleet_.data_dir("a-1"), "--config", fleet_.folder().file("a-1.yaml"), "--set",
                     "agent.probe_listen=" + address},
       .output_file = fleet_.folder().file("few.log")});

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kTickMs = 2;
 // How long a client waits for its first byte.
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kSpillWorldPatience = std::chrono::seconds(10);
 // Of the connections of a second, those that stay in their zone: a change of less is chance.
 constexpr double kNoise = 0.15;
 
@@ -138,7 +138,7 @@ void SpillClients::begin(Time now) {
     return note('-');
   }
   watch(events_, socket);
-  const Time given_up = now + kPatience;
+  const Time given_up = now + kSpillWorldPatience;
   open_[socket] = {.socket = socket, .ends = given_up};
   ends_.emplace(given_up, socket);
 }

@@ -11,6 +11,7 @@
 #include "e2e/track_fleet.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -46,10 +47,10 @@ class Churn {
  public:
   Churn(const TrackFleet& fleet, int seconds)
       : patience_(std::chrono::seconds(seconds + 30)),
-        process_({.arguments =
-                      fleet.inside({"/usr/bin/python3", HF_SOURCE_DIR "/tests/e2e/track_client.py",
-                                    "churn", kWebIp, "80", std::to_string(seconds)}),
-                  .output_file = dir_.file("output")}) {}
+        process_(
+            {.arguments = fleet.inside({"/usr/bin/python3", in_tree("tests/e2e/track_client.py"),
+                                        "churn", kWebIp, "80", std::to_string(seconds)}),
+             .output_file = dir_.file("output")}) {}
 
   long count() {
     EXPECT_EQ(process_.wait(patience_), 0);
@@ -151,14 +152,14 @@ TEST_F(TrackFailure, WithoutProgramsTheAgentIsReadyAndSaysWhy) {
 
 TEST_F(TrackFailure, SaysWhatKeepsAMachineFromIt) {
   const ProgramOutcome loaded =
-      run_program({.arguments = {HF_BIN_DIR "/holdfastd", "track", "load", "--pins", fleet_->pins(),
+      run_program({.arguments = {built("holdfastd"), "track", "load", "--pins", fleet_->pins(),
                                  "--cgroup", "/tmp/no-cgroup"}});
   const ProgramOutcome check =
-      run_program({.arguments = {HF_BIN_DIR "/holdfastd", "track", "check", "--pins",
-                                 "/tmp/nothing", "--cgroup", "/tmp/no-cgroup"}});
+      run_program({.arguments = {built("holdfastd"), "track", "check", "--pins", "/tmp/nothing",
+                                 "--cgroup", "/tmp/no-cgroup"}});
   const ProgramOutcome joined =
-      run_program({.arguments = {HF_BIN_DIR "/holdfastd", "track", "exec", "--cgroup",
-                                 "/tmp/no-cgroup", "--", "true"}});
+      run_program({.arguments = {built("holdfastd"), "track", "exec", "--cgroup", "/tmp/no-cgroup",
+                                 "--", "true"}});
 
   EXPECT_EQ(loaded.exit_code, 1);
   EXPECT_THAT(loaded.error, HasSubstr("HF8103"));
@@ -201,7 +202,7 @@ TEST_F(TrackFailure, ASecondAgentOfTheMachineSaysThatThePinsAreTaken) {
   cluster.join("agent", "twin", "a");
   const std::string log = cluster.folder().file("twin.log");
   const ChildProcess twin(
-      {.arguments = {HF_BIN_DIR "/holdfastd", "agent", "--data-dir", cluster.data_dir("twin"),
+      {.arguments = {built("holdfastd"), "agent", "--data-dir", cluster.data_dir("twin"),
                      "--listen", fmt::format("127.0.0.1:{}", free_ports(1).front()), "--set",
                      "agent.tracking.enabled=yes", "--set", "agent.tracking.pins=" + fleet_->pins(),
                      "--set", "agent.tracking.cgroup=" + fleet_->cgroup()},
@@ -245,7 +246,7 @@ TEST_F(TrackFailure, AnAgentWithoutRightsCountsWhatIsItsOwn) {
                                           "--inh-caps=-all",
                                           "--bounding-set=-all",
                                           "--no-new-privs",
-                                          HF_BIN_DIR "/holdfastd",
+                                          built("holdfastd"),
                                           "agent",
                                           "--data-dir",
                                           cluster.data_dir("plain"),

@@ -18,6 +18,7 @@
 #include "support/free_ports.h"
 #include "support/http_client.h"
 #include "support/netns.h"
+#include "support/paths.h"
 #include "track/bpf_loader.h"
 
 namespace holdfast::test {
@@ -50,8 +51,8 @@ void remove_stale_cgroups(const std::string& mount) {
   for (const auto& entry : std::filesystem::directory_iterator(mount, error)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix)) continue;
-    const int pid = std::atoi(name.c_str() + std::string_view(kPrefix).size());
-    if (pid > 0 && ::kill(pid, 0) != 0) ::rmdir(entry.path().c_str());
+    const auto age = std::filesystem::file_time_type::clock::now() - entry.last_write_time(error);
+    if (!error && age > 1h) ::rmdir(entry.path().c_str());
   }
 }
 
@@ -80,7 +81,8 @@ std::string TrackFleet::why_not() {
 TrackFleet::TrackFleet() {
   const std::string mount = cgroup2_mount();
   remove_stale_cgroups(mount);
-  cgroup_ = fmt::format("{}/{}{}", mount, kPrefix, ::getpid());
+  // A process id is not unique: tests run in pid namespaces. The folder's name is.
+  cgroup_ = fmt::format("{}/{}{}", mount, kPrefix, cluster_.folder().path().filename().string());
   pins_ = cluster_.folder().file("pins");
   health_ = fmt::format("127.0.0.1:{}", free_ports(1).front());
   cluster_.apply(kZones);
@@ -98,8 +100,7 @@ TrackFleet::~TrackFleet() {
 }
 
 ProgramOutcome TrackFleet::track(const std::string& verb, const Arguments& more) const {
-  Arguments arguments = {
-      HF_BIN_DIR "/holdfastd", "track", verb, "--pins", pins_, "--cgroup", cgroup_};
+  Arguments arguments = {built("holdfastd"), "track", verb, "--pins", pins_, "--cgroup", cgroup_};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_program({.arguments = std::move(arguments)});
 }
@@ -128,10 +129,9 @@ void TrackFleet::start_agent(const Arguments& more) {
 void TrackFleet::add_app(const std::string& name) {
   App& app = apps_[name];
   app.port = free_ports(1).front();
-  app.process = std::make_unique<ChildProcess>(
-      ChildOptions{.arguments = {kPython, HF_SOURCE_DIR "/tests/e2e/track_app.py",
-                                 std::to_string(app.port), name},
-                   .output_file = cluster_.folder().file(name + ".app.log")});
+  app.process = std::make_unique<ChildProcess>(ChildOptions{
+      .arguments = {kPython, in_tree("tests/e2e/track_app.py"), std::to_string(app.port), name},
+      .output_file = cluster_.folder().file(name + ".app.log")});
   const std::string url = fmt::format("http://127.0.0.1:{}/", app.port);
   const auto listens = [&] {
     return run_program({"curl", "-s", "-m", "2", "-o", "/dev/null", url}, 5s).exit_code == 0;
@@ -152,8 +152,8 @@ void TrackFleet::apply_web(const std::string& more,
 }
 
 Arguments TrackFleet::inside(Arguments command) const {
-  Arguments whole = {
-      HF_BIN_DIR "/holdfastd", "track", "exec", "--pins", pins_, "--cgroup", cgroup_, "--"};
+  Arguments whole = {built("holdfastd"), "track", "exec", "--pins", pins_,
+                     "--cgroup",         cgroup_, "--"};
   whole.insert(whole.end(), command.begin(), command.end());
   return whole;
 }
@@ -213,8 +213,8 @@ Holder::Holder(const TrackFleet& fleet, int count, Duration between) {
   HF_CHECK(::mkfifo(fifo.c_str(), 0600) == 0, "a pipe");
   input_ = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);
   process_ = std::make_unique<ChildProcess>(ChildOptions{
-      .arguments = fleet.inside({kPython, HF_SOURCE_DIR "/tests/e2e/track_client.py", "hold",
-                                 kWebIp, "80", std::to_string(count),
+      .arguments = fleet.inside({kPython, in_tree("tests/e2e/track_client.py"), "hold", kWebIp,
+                                 "80", std::to_string(count),
                                  std::to_string(std::chrono::duration<double>(between).count())}),
       .output_file = dir_.file("output"),
       .error_file = dir_.file("errors"),

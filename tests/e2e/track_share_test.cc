@@ -13,6 +13,7 @@
 #include "e2e/spill_world.h"
 #include "e2e/track_fleet.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -33,8 +34,8 @@ struct Came {
 
 // Clients of the virtual IP in the tracked cgroup.
 Arguments kernel_clients(const TrackFleet& fleet, double seconds, double rate) {
-  return fleet.inside({"/usr/bin/python3", HF_SOURCE_DIR "/tests/e2e/track_client.py", "rate",
-                       kWebIp, "80", std::to_string(seconds), std::to_string(rate),
+  return fleet.inside({"/usr/bin/python3", in_tree("tests/e2e/track_client.py"), "rate", kWebIp,
+                       "80", std::to_string(seconds), std::to_string(rate),
                        std::to_string(std::chrono::duration<double>(kHold).count())});
 }
 

@@ -18,6 +18,7 @@
 #include "e2e/spill_world.h"
 #include "e2e/track_fleet.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
@@ -26,8 +27,8 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 constexpr const char* kPython = "/usr/bin/python3";
-constexpr const char* kClient = HF_SOURCE_DIR "/tests/e2e/track_client.py";
-constexpr uint64_t kCapacity = 60;
+const std::string kClient = in_tree("tests/e2e/track_client.py");
+constexpr uint64_t kTrackSpillCapacity = 60;
 constexpr const char* kHoldSeconds = "2";
 constexpr size_t kStepSeconds = 6;
 // A machine that is busy with other things has so long to come to rest.
@@ -110,7 +111,7 @@ class TrackSpill : public testing::Test {
     fleet_->load();
     std::string endpoints;
     for (const char zone : {'a', 'b', 'c'}) {
-      apps_[zone] = std::make_unique<ZoneApp>(zone, kCapacity);
+      apps_[zone] = std::make_unique<ZoneApp>(zone, kTrackSpillCapacity);
       endpoints +=
           fmt::format("{{address: '127.0.0.1:{}', zone: {}}}, ", apps_[zone]->port(), zone);
     }
@@ -118,7 +119,7 @@ class TrackSpill : public testing::Test {
         fmt::format("kind: service\nmetadata: {{name: web}}\nspec: {{virtual_ip: {0}, ports: "
                     "[{{port: 80, protocol: tcp}}], endpoints: [{1}], zone_capacity: {{a: {2}, b: "
                     "{2}, c: {2}}}, when_full: reject}}\n",
-                    kWebIp, endpoints, kCapacity));
+                    kWebIp, endpoints, kTrackSpillCapacity));
     fleet_->start_agent();
     ASSERT_TRUE(eventually([&] { return serves(); }, kPatience)) << fleet_->agent_log();
     clients_ = std::make_unique<KeptClients>(*fleet_);
@@ -137,7 +138,7 @@ class TrackSpill : public testing::Test {
     return shown.contains("agent/edge-1") && !shown.contains('(') && !shown.contains("just begun");
   }
   Step run(const Offer& offer) {
-    const auto wanted = static_cast<uint64_t>(std::lround(offer.offered * kCapacity));
+    const auto wanted = static_cast<uint64_t>(std::lround(offer.offered * kTrackSpillCapacity));
     const size_t from = clients_->seconds().size() + 1;  // not the one that runs
     clients_->want(wanted);
     Step step;
@@ -168,7 +169,7 @@ class TrackSpill : public testing::Test {
       accepted += app->accepted();
       beyond += app->beyond();
       std::cout << fmt::format("zone {}: {} accepted, {} beyond, at most {} of {}\n", zone,
-                               app->accepted(), app->beyond(), app->peak(), kCapacity);
+                               app->accepted(), app->beyond(), app->peak(), kTrackSpillCapacity);
     }
     return static_cast<double>(beyond) / static_cast<double>(std::max<uint64_t>(accepted, 1));
   }
@@ -215,11 +216,11 @@ TEST_F(TrackSpill, WithTheControllerDeadTheKernelStillKeepsToTheCapacity) {
   }
   EXPECT_LT(beyond(), 0.01);
   // More than all zones carry together.
-  clients_->want(4 * kCapacity);
+  clients_->want(4 * kTrackSpillCapacity);
   EXPECT_TRUE(eventually(
       [&] {
         const std::vector<Second> seconds = clients_->seconds();
-        return seconds.back().refused > 0 && seconds.back().all() > 2 * kCapacity;
+        return seconds.back().refused > 0 && seconds.back().all() > 2 * kTrackSpillCapacity;
       },
       kPatience))
       << clients_->errors();

@@ -9,25 +9,27 @@
 #include "base/check.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-Arguments controller_arguments(const Arguments& settings) {
+Arguments tunnel_fleet_controller_arguments(const Arguments& settings) {
   Arguments arguments = {"--name", "ctl", "--http-listen", "", "--health-listen", ""};
   for (const std::string& pair : settings) arguments.insert(arguments.end(), {"--set", pair});
   return arguments;
 }
 
-std::string on_loopback(uint16_t port) {
+std::string tunnel_fleet_on_loopback(uint16_t port) {
   return fmt::format("127.0.0.1:{}", port);
 }
 
 }  // namespace
 
-TunnelFleet::TunnelFleet(const Arguments& settings) : controller_(controller_arguments(settings)) {
+TunnelFleet::TunnelFleet(const Arguments& settings)
+    : controller_(tunnel_fleet_controller_arguments(settings)) {
   const ProgramOutcome made = cli({"init", "--cluster", "prod"});
   HF_CHECK(made.exit_code == 0, made.error);
   std::istringstream words(made.output);
@@ -46,21 +48,10 @@ void TunnelFleet::join(const std::string& role, const std::string& name, const s
   const ProgramOutcome token =
       cli({"token", "create", "--role", role, "--name", name, "--zone", zone});
   HF_CHECK(token.exit_code == 0, token.error);
-  const Arguments arguments = {HF_BIN_DIR "/holdfast",
-                               "--profile",
-                               folder_.file("profile"),
-                               "join",
-                               "--name",
-                               name,
-                               "--zone",
-                               zone,
-                               "--token-file",
-                               "-",
-                               "--data-dir",
-                               data_dir(name),
-                               "--pin",
-                               pin_,
-                               controller_.tcp_server()};
+  const Arguments arguments = {
+      built("holdfast"), "--profile", folder_.file("profile"), "join", "--name",     name,
+      "--zone",          zone,        "--token-file",          "-",    "--data-dir", data_dir(name),
+      "--pin",           pin_,        controller_.tcp_server()};
   ProgramOutcome joined;
   // Listeners over TLS open once there is an authority.
   const bool in_time = eventually(
@@ -82,11 +73,13 @@ void TunnelFleet::add_proxy(const std::string& name, const std::string& zone,
                 .peer = ports[1],
                 .open = ports[2],
                 .ingress = {ports.begin() + 3, ports.end()}};
-  node.arguments = {
-      "--tunnel-listen", on_loopback(ports[0]), "--peer-listen",    on_loopback(ports[1]),
-      "--public-listen", on_loopback(ports[2]), "--advertise-host", "127.0.0.1"};
+  node.arguments = {"--tunnel-listen",  tunnel_fleet_on_loopback(ports[0]),
+                    "--peer-listen",    tunnel_fleet_on_loopback(ports[1]),
+                    "--public-listen",  tunnel_fleet_on_loopback(ports[2]),
+                    "--advertise-host", "127.0.0.1"};
   for (size_t i = 0; i < services.size(); ++i) {
-    const std::string spec = fmt::format("tcp:{}={}", on_loopback(ports[3 + i]), services[i]);
+    const std::string spec =
+        fmt::format("tcp:{}={}", tunnel_fleet_on_loopback(ports[3 + i]), services[i]);
     node.arguments.insert(node.arguments.end(), {"--ingress", spec});
   }
   node.arguments.insert(node.arguments.end(), more.begin(), more.end());
@@ -106,7 +99,7 @@ void TunnelFleet::add_agent(const std::string& name, const std::string& zone,
 
 void TunnelFleet::start(const std::string& name, const Arguments& more) {
   Node& node = nodes_.at(name);
-  Arguments arguments = {HF_BIN_DIR "/holdfastd", node.role, "--data-dir", data_dir(name)};
+  Arguments arguments = {built("holdfastd"), node.role, "--data-dir", data_dir(name)};
   arguments.insert(arguments.end(), node.arguments.begin(), node.arguments.end());
   arguments.insert(arguments.end(), more.begin(), more.end());
   node.process = std::make_unique<ChildProcess>(

@@ -169,7 +169,7 @@ class Traffic::Client {
   uint64_t foreign_ = 0;
 };
 
-Traffic::Traffic(TrafficOptions options) : options_(std::move(options)) {
+Traffic::Traffic(LedgerTrafficOptions options) : options_(std::move(options)) {
   int index = 0;
   for (int i = 0; i < options_.short_clients; ++i, ++index)
     threads_.emplace_back([this, index] { run_records(index, 5, 0ms); });

@@ -30,7 +30,7 @@ struct LedgerTotals {
 };
 std::string to_string(const LedgerTotals& totals);
 
-struct TrafficOptions {
+struct LedgerTrafficOptions {
   std::vector<uint16_t> ports{};  // one for each proxy
   int short_clients = 4;          // five records, again and again
   int long_clients = 24;          // a record every 100 ms, for `long_life`
@@ -44,7 +44,7 @@ struct TrafficOptions {
 class Traffic {
  public:
   // Runs until stop().
-  explicit Traffic(TrafficOptions options);
+  explicit Traffic(LedgerTrafficOptions options);
   ~Traffic();
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
@@ -71,7 +71,7 @@ class Traffic {
   template <typename Change>
   void note(const Change& change);
 
-  TrafficOptions options_;
+  LedgerTrafficOptions options_;
   std::atomic<bool> ending_ = false;
   std::atomic<uint64_t> next_connection_ = 1;
   mutable std::mutex mutex_;

@@ -17,6 +17,7 @@
 #include "e2e/tunnel_app.h"
 #include "e2e/tunnel_fleet.h"
 #include "support/eventually.h"
+#include "support/sanitized.h"
 
 namespace holdfast::test {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kProxies = 6;
-constexpr int kAgents = 60;
+constexpr int kAgents = kSanitized ? 12 : 60;
 
 Duration fault_time() {
   const char* text = std::getenv("HF_LEDGER_SECONDS");
@@ -76,8 +77,8 @@ class TunnelLedger : public testing::Test {
   }
 
   uint16_t port(const std::string& proxy) const { return fleet.ports(proxy).ingress[0]; }
-  TrafficOptions usual() const {
-    TrafficOptions options{.long_life = long_life()};
+  LedgerTrafficOptions usual() const {
+    LedgerTrafficOptions options{.long_life = long_life()};
     for (const std::string& name : fleet.names("proxy")) options.ports.push_back(port(name));
     return options;
   }
@@ -264,7 +265,7 @@ TEST_F(TunnelLedger, EverythingKilledAndStartedAgainServesAgain) {
   for (const std::string& role : {"proxy", "agent"}) {
     for (const std::string& name : fleet.names(role)) fleet.start(name);
   }
-  TrafficOptions patient = usual();
+  LedgerTrafficOptions patient = usual();
   patient.give_up = 60s;
   Traffic traffic(patient);
   const bool serves = eventually([&] { return traffic.totals().opened > 30; }, 60s);

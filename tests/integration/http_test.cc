@@ -21,12 +21,12 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr const char* kLoopback = "127.0.0.1:0";
+constexpr const char* kHttpLoopback = "127.0.0.1:0";
 constexpr const char* kGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 TEST(Http, OneConnectionServesManyRequests) {
   RunningHttpServer server;
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
 
   for (int i = 0; i < 3; ++i) {
     const Reply reply = client.ask("GET /");
@@ -39,7 +39,7 @@ TEST(Http, OneConnectionServesManyRequests) {
 
 TEST(Http, RequestsSentAtOnceAreAnsweredInOrder) {
   RunningHttpServer server;
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
 
   client.send(std::string(kGet) + "POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc" +
               kGet);
@@ -51,7 +51,7 @@ TEST(Http, RequestsSentAtOnceAreAnsweredInOrder) {
 
 TEST(Http, AHeadHasTheLengthButNotTheBody) {
   RunningHttpServer server;
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
 
   client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
   const std::string head = client.read_until("\r\n\r\n");
@@ -61,7 +61,7 @@ TEST(Http, AHeadHasTheLengthButNotTheBody) {
 
 TEST(Http, OldClientsGetOneAnswerAndTheEnd) {
   RunningHttpServer server;
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
 
   client.send("GET / HTTP/1.0\r\n\r\n");
 
@@ -71,7 +71,7 @@ TEST(Http, OldClientsGetOneAnswerAndTheEnd) {
 
 TEST(Http, ABodyThatWaitsToBeAskedForIsAskedFor) {
   RunningHttpServer server;
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
 
   client.send(
       "POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
@@ -83,7 +83,7 @@ TEST(Http, ABodyThatWaitsToBeAskedForIsAskedFor) {
 
 TEST(Http, AHeaderTooLongGets431AndTheEnd) {
   RunningHttpServer server;
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
 
   client.send("GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(20'000, 'a'));
 
@@ -96,7 +96,7 @@ TEST(Http, AHeaderTooLongGets431AndTheEnd) {
 
 TEST(Http, ABodyTooBigGets413ThoughItIsStillBeingSent) {
   RunningHttpServer server({.limits = {.max_body_bytes = 1'000}});
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
 
   client.send("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" +
               std::string(100'000, 'x'));
@@ -108,7 +108,7 @@ TEST(Http, ABodyTooBigGets413ThoughItIsStillBeingSent) {
 
 TEST(Http, BodiesTogetherHaveALimit) {
   RunningHttpServer server({.max_buffered_bytes = 10'000});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient first(address);
   first.send("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" +
              std::string(8'000, 'x'));
@@ -132,7 +132,7 @@ TEST(Http, BodiesTogetherHaveALimit) {
 
 TEST(Http, GarbageGets400AndTheEnd) {
   RunningHttpServer server;
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   for (const std::string_view bytes :
        {std::string_view("\x16\x03\x01\x00\x05hello\r\n\r\n", 15), std::string_view("\r\n\r\n\r\n"),
         std::string_view("GET / HTTP/1.1\r\n\r\n"),
@@ -145,7 +145,7 @@ TEST(Http, GarbageGets400AndTheEnd) {
 
 TEST(Http, ASlowHeaderIsCutWhileOthersAreServed) {
   RunningHttpServer server({.header_timeout = 300ms});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient slow(address);
   HttpClient other(address);
   bool sent = true;
@@ -166,7 +166,7 @@ TEST(Http, ASlowHeaderIsCutWhileOthersAreServed) {
 
 TEST(Http, ASlowBodyIsCut) {
   RunningHttpServer server({.body_timeout = 200ms});
-  HttpClient slow(server.listen(kLoopback));
+  HttpClient slow(server.listen(kHttpLoopback));
 
   slow.send("POST /size HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12");
 
@@ -176,7 +176,7 @@ TEST(Http, ASlowBodyIsCut) {
 
 TEST(Http, AnIdleConnectionIsClosedAfterItsTime) {
   RunningHttpServer server({.idle_timeout = 200ms});
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
   EXPECT_EQ(client.ask("GET /").status, 200);
 
   EXPECT_TRUE(client.is_closed());
@@ -185,7 +185,7 @@ TEST(Http, AnIdleConnectionIsClosedAfterItsTime) {
 
 TEST(Http, AConnectionThatNeverAsksIsClosedSoonerThanAnIdleOne) {
   RunningHttpServer server({.idle_timeout = 10min, .first_timeout = 200ms});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient asking(address);
   EXPECT_EQ(asking.ask("GET /").status, 200);
 
@@ -197,7 +197,7 @@ TEST(Http, AConnectionThatNeverAsksIsClosedSoonerThanAnIdleOne) {
 
 TEST(Http, OneAddressDoesNotTakeEveryConnection) {
   RunningHttpServer server({.max_connections = 8, .max_connections_per_address = 2});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient first(address);
   EXPECT_EQ(first.ask("GET /").status, 200);
   auto second = std::make_unique<HttpClient>(address);
@@ -217,7 +217,7 @@ TEST(Http, OneAddressDoesNotTakeEveryConnection) {
 
 TEST(Http, APeerThatDoesNotReadIsCut) {
   RunningHttpServer server({.write_timeout = 200ms});
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kHttpLoopback));
   const int small = 4'096;
   ::setsockopt(client.socket(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 
@@ -231,7 +231,7 @@ TEST(Http, APeerThatDoesNotReadIsCut) {
 
 TEST(Http, ConnectionsAboveTheLimitAreClosedAsTheyCome) {
   RunningHttpServer server({.max_connections = 2});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient first(address);
   auto second = std::make_unique<HttpClient>(address);
   EXPECT_EQ(first.ask("GET /").status, 200);
@@ -254,7 +254,7 @@ TEST(Http, ThousandsOfIdleConnectionsDisturbNobody) {
   ::getrlimit(RLIMIT_NOFILE, &files);
   if (files.rlim_cur < 2 * kIdle + 200) GTEST_SKIP() << "needs 10,200 open files (ulimit -n)";
   RunningHttpServer server({.first_timeout = 60s});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   std::list<HttpClient> idle;
   while (idle.size() < kIdle) idle.emplace_back(address);
   ASSERT_TRUE(eventually([&] { return server.connections() == kIdle; }, 30s));
@@ -271,7 +271,7 @@ TEST(Http, ThousandsOfIdleConnectionsDisturbNobody) {
 
 TEST(Http, WithoutDescriptorsItWaitsAndThenGoesOn) {
   RunningHttpServer server;
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient before(address);
   EXPECT_EQ(before.ask("GET /").status, 200);
   HttpClient kept(address);  // the client's own descriptor is had before the limit
@@ -298,7 +298,7 @@ TEST(Http, WithoutDescriptorsItWaitsAndThenGoesOn) {
 
 TEST(Http, EveryResponseEndsItsConnectionWhileUnhealthy) {
   RunningHttpServer server;
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient kept(address);
   EXPECT_FALSE(kept.ask("GET /").says_close());
 
@@ -317,7 +317,7 @@ TEST(Http, EveryResponseEndsItsConnectionWhileUnhealthy) {
 
 TEST(Http, AStreamEndsWhenItsPeerGoes) {
   RunningHttpServer server;
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   auto client = std::make_unique<HttpClient>(address);
 
   client->send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -331,7 +331,7 @@ TEST(Http, AStreamEndsWhenItsPeerGoes) {
 
 TEST(Http, StoppingLetsRunningRequestsFinishAndEndsTheRest) {
   RunningHttpServer server({.grace = 5s});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient idle(address);
   HttpClient busy(address);
   EXPECT_EQ(idle.ask("GET /").status, 200);
@@ -350,7 +350,7 @@ TEST(Http, StoppingLetsRunningRequestsFinishAndEndsTheRest) {
 
 TEST(Http, StoppingCutsWhatOutlastsTheGrace) {
   RunningHttpServer server({.grace = 100ms});
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kHttpLoopback);
   HttpClient waiting(address);
   HttpClient streaming(address);
   waiting.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::hours;
 
-identity::Validity validity() {
+identity::Validity fixture_validity() {
   const WallTime now = SystemClock().wall_now();
   return {.not_before = now - hours(1), .not_after = now + hours(24)};
 }
@@ -31,7 +31,7 @@ struct Issued {
 Issued issue(const identity::SigningKey& authority, identity::Identity who) {
   const std::string key = identity::make_private_key().value();
   who.cluster = "prod";
-  return {identity::issue(authority, {.identity = std::move(who), .validity = validity()},
+  return {identity::issue(authority, {.identity = std::move(who), .validity = fixture_validity()},
                           identity::make_request(key).value())
               .value(),
           key};
@@ -93,7 +93,7 @@ bool RawClient::over() {
 }
 
 IngressFixture::IngressFixture(IngressOptions options)
-    : authority_(identity::make_authority("prod", validity()).value()),
+    : authority_(identity::make_authority("prod", fixture_validity()).value()),
       proxy_(fleet.add_proxy("p1", "a")) {
   for (const char* name : {"web", "db", "raw"}) {
     fleet.add_service(name);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "ingress_fixture.h"
+#include "support/paths.h"
 
 namespace holdfast::ingress {
 namespace {
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 std::string bytes_of(const char* file) {
-  std::ifstream stream(std::string(HF_SOURCE_DIR "/fuzz/corpus/client_hello/") + file);
+  std::ifstream stream(std::string(test::in_tree("fuzz/corpus/client_hello/")) + file);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 

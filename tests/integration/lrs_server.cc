@@ -7,15 +7,16 @@
 #include <utility>
 
 #include "support/free_ports.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 
 LrsServer::LrsServer() : address_(fmt::format("127.0.0.1:{}", free_ports(1).front())) {}
 
 void LrsServer::start(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(),
-                   {"/usr/bin/python3", HF_SOURCE_DIR "/tests/integration/lrs_server.py", address_,
-                    dir_.file("log")});
+  arguments.insert(
+      arguments.begin(),
+      {"/usr/bin/python3", in_tree("tests/integration/lrs_server.py"), address_, dir_.file("log")});
   process_.emplace(ChildOptions{.arguments = std::move(arguments)});
 }
 

@@ -14,6 +14,7 @@
 #include "integration/every_call.h"
 #include "resource/registry.h"
 #include "support/eventually.h"
+#include "support/paths.h"
 #include "support/permission_tables.h"
 
 namespace holdfast::test {
@@ -25,7 +26,7 @@ using resource::Kind;
 using testing::ElementsAre;
 
 PermissionTable table_under(const std::string& heading) {
-  return permission_table(HF_SOURCE_DIR "/docs/permissions.md", heading);
+  return permission_table(in_tree("docs/permissions.md"), heading);
 }
 
 bool is_refusal(const grpc::Status& status) {

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using ResourceMethods = v1::Resources::StubInterface::async_interface;
 using EventMethods = v1::Events::StubInterface::async_interface;
 
-constexpr Duration kPatience = 30s;
+constexpr Duration kPickPairPatience = 30s;
 // Far above what following takes, far below what any backoff would: base_backoff stays at 2 s.
 constexpr Duration kAtOnce = 1500ms;
 
@@ -67,7 +67,7 @@ class PickPairTest : public testing::Test {
   }
 
   bool until(const std::function<bool()>& condition) {
-    const Time deadline = clock_.now() + kPatience;
+    const Time deadline = clock_.now() + kPickPairPatience;
     while (!condition()) {
       if (clock_.now() > deadline) return false;
       io_.restart();

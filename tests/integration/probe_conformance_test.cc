@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "support/paths.h"
+
 namespace holdfast::test {
 namespace {
 
@@ -31,8 +33,7 @@ std::set<std::string> tests_of_the_tree() {
   const std::regex test(R"(\nTEST(?:_F|_P)?\((\w+),\s*(\w+)\))");
   std::set<std::string> out;
   for (const char* folder : {"src/probe", "src/inject", "tests/integration", "tests/e2e"}) {
-    for (const fs::directory_entry& file :
-         fs::directory_iterator(fs::path(HF_SOURCE_DIR) / folder)) {
+    for (const fs::directory_entry& file : fs::directory_iterator(fs::path(in_tree("")) / folder)) {
       if (file.path().string().ends_with("_test.cc")) out.merge(names_in(text_of(file), test));
     }
   }
@@ -40,7 +41,7 @@ std::set<std::string> tests_of_the_tree() {
 }
 
 TEST(ProbeConformance, EveryNameIsATest) {
-  const std::string table = text_of(fs::path(HF_SOURCE_DIR) / "docs/probe-conformance.md");
+  const std::string table = text_of(fs::path(in_tree("")) / "docs/probe-conformance.md");
   const std::set<std::string> tests = tests_of_the_tree();
   const std::set<std::string> named = names_in(table, std::regex(R"(`([A-Z]\w+)\.([A-Z]\w+)`)"));
 

@@ -28,9 +28,9 @@ using testing::HasSubstr;
 constexpr const char* kId = "0123456789-abcdef";
 
 // A controller on its own loop and thread.
-class Running {
+class RequestIdRunning {
  public:
-  explicit Running(const std::string& data_dir) {
+  explicit RequestIdRunning(const std::string& data_dir) {
     auto started =
         Controller::start(loop_, clock_, {.data_dir = data_dir, .store = StoreType::Sqlite});
     HF_CHECK(started.ok(), started.status().ToString());
@@ -38,7 +38,7 @@ class Running {
     thread_ = std::thread([this] { loop_.run(); });
     channel_ = rpc::make_channel(controller_->addresses().front(), {});
   }
-  ~Running() {
+  ~RequestIdRunning() {
     asio::co_spawn(loop_, controller_->stop(), asio::detached);
     thread_.join();
   }
@@ -76,11 +76,11 @@ class RequestIdTest : public testing::Test {
 };
 
 TEST_F(RequestIdTest, AWriteIsKnownAfterARestart) {
-  auto controller = std::make_unique<Running>(data_dir());
+  auto controller = std::make_unique<RequestIdRunning>(data_dir());
   const Answer first = create(controller->channel(), kId);
   controller.reset();
 
-  controller = std::make_unique<Running>(data_dir());
+  controller = std::make_unique<RequestIdRunning>(data_dir());
   const Answer again = create(controller->channel(), kId);
   const Answer another = create(controller->channel(), "another-0123456789");
 
@@ -91,7 +91,7 @@ TEST_F(RequestIdTest, AWriteIsKnownAfterARestart) {
 }
 
 TEST_F(RequestIdTest, WithoutAnIdAndWithAnOldServerAWriteIsTakenForANewOne) {
-  const Running controller(data_dir());
+  const RequestIdRunning controller(data_dir());
   const test::OldServer old(controller.channel());
   const auto to_old = rpc::make_channel(old.address(), {});
 
@@ -101,7 +101,7 @@ TEST_F(RequestIdTest, WithoutAnIdAndWithAnOldServerAWriteIsTakenForANewOne) {
 }
 
 TEST_F(RequestIdTest, OverHttpItIsTheIdempotencyKey) {
-  const Running controller(data_dir());
+  const RequestIdRunning controller(data_dir());
   const auto send = [&](const std::string& method, const std::string& body) {
     // One each: a controller that is not yet healthy closes after every answer.
     test::HttpClient client("unix:" + data_dir() + "/http.sock");

@@ -8,13 +8,14 @@
 #include "integration/store_followed.h"
 #include "store/sqlite_store.h"
 #include "store/store_contract_fixture.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
 
 std::vector<std::string> command(const std::string& store, store::Epoch epoch,
                                  std::vector<std::string> before) {
-  before.insert(before.end(), {HF_BIN_DIR "/store_follower", store, std::to_string(epoch)});
+  before.insert(before.end(), {built("store_follower"), store, std::to_string(epoch)});
   return before;
 }
 

@@ -5,15 +5,16 @@
 
 #include "store/sqlite_store.h"
 #include "store/store_contract_fixture.h"
+#include "support/paths.h"
 
 namespace holdfast::test {
 namespace {
 
 constexpr const char* kWriters = "16";
 
-std::vector<std::string> command(const std::string& store, const std::string& round,
-                                 std::vector<std::string> before) {
-  before.insert(before.end(), {HF_BIN_DIR "/store_writer", store, kWriters, round});
+std::vector<std::string> writer_command(const std::string& store, const std::string& round,
+                                        std::vector<std::string> before) {
+  before.insert(before.end(), {built("store_writer"), store, kWriters, round});
   return before;
 }
 
@@ -22,7 +23,8 @@ std::vector<std::string> command(const std::string& store, const std::string& ro
 StoreWriterRun::StoreWriterRun(const std::string& store, const std::string& output,
                                const std::string& round, std::vector<std::string> before)
     : output_(output),
-      process_({.arguments = command(store, round, std::move(before)), .output_file = output}) {}
+      process_(
+          {.arguments = writer_command(store, round, std::move(before)), .output_file = output}) {}
 
 WriterOutput StoreWriterRun::output() const {
   WriterOutput said;

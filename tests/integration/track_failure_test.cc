@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kVip = "10.96.0.1";
+constexpr const char* kTrackFailureVip = "10.96.0.1";
 
 class TrackFailure : public testing::Test {
  protected:
@@ -36,7 +36,8 @@ class TrackFailure : public testing::Test {
   // How often a connection to the VIP worked, out of so many.
   static int successes(int tries) {
     int worked = 0;
-    for (int i = 0; i < tries; ++i) worked += try_connect(tcp_socket(), kVip, 80) == 0 ? 1 : 0;
+    for (int i = 0; i < tries; ++i)
+      worked += try_connect(tcp_socket(), kTrackFailureVip, 80) == 0 ? 1 : 0;
     return worked;
   }
 
@@ -53,7 +54,7 @@ class TrackFailure : public testing::Test {
 TEST_F(TrackFailure, RefusedIsOpenedClosedAndFailed) {
   world->serve({nobody()});
   for (int i = 0; i < 25; ++i) {
-    EXPECT_EQ(try_connect(tcp_socket(), kVip, 80), -1);
+    EXPECT_EQ(try_connect(tcp_socket(), kTrackFailureVip, 80), -1);
     EXPECT_EQ(errno, ECONNREFUSED);
   }
 
@@ -64,7 +65,7 @@ TEST_F(TrackFailure, RefusedIsOpenedClosedAndFailed) {
 TEST_F(TrackFailure, OneSocketRefusedFiveTimesIsFiveConnections) {
   world->serve({nobody()});
   const Socket mine = tcp_socket();
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(try_connect(mine, kVip, 80), -1);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(try_connect(mine, kTrackFailureVip, 80), -1);
 
   EXPECT_TRUE(world->comes_to({.opened = 5, .closed = 5}));
   EXPECT_EQ(world->sample().failures.refused, 5U);
@@ -90,7 +91,7 @@ TEST_F(TrackFailure, AHalfOpenConnectionIsOneHoweverOftenItsSynIsRepeated) {
   const int repeats = 2;
   ::setsockopt(mine.get(), IPPROTO_TCP, TCP_SYNCNT, &repeats, sizeof(repeats));
   ::fcntl(mine.get(), F_SETFL, O_NONBLOCK);
-  try_connect(mine, kVip, 80);
+  try_connect(mine, kTrackFailureVip, 80);
   EXPECT_EQ(world->counts(), (Opened{.opened = 1, .closed = 0}));
 
   EXPECT_TRUE(eventually([&] { return world->counts().closed == 1; }, 20s));
@@ -106,7 +107,7 @@ TEST_F(TrackFailure, ClosedBeforeItWasAnsweredIsGivenUp) {
   {
     const Socket mine = tcp_socket();
     ::fcntl(mine.get(), F_SETFL, O_NONBLOCK);
-    try_connect(mine, kVip, 80);
+    try_connect(mine, kTrackFailureVip, 80);
   }
 
   EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
@@ -116,7 +117,7 @@ TEST_F(TrackFailure, ClosedBeforeItWasAnsweredIsGivenUp) {
 TEST_F(TrackFailure, AServiceWithoutBackendsIsUnreachableAtOnce) {
   world->serve(std::vector<track::Backend>{});
 
-  EXPECT_EQ(try_connect(tcp_socket(), kVip, 80), -1);
+  EXPECT_EQ(try_connect(tcp_socket(), kTrackFailureVip, 80), -1);
   EXPECT_EQ(errno, EHOSTUNREACH);
   EXPECT_EQ(world->pins->stats()->no_backend, 1U);
 }
@@ -197,10 +198,10 @@ TEST_F(TrackFailure, ARemovedServiceIsNotTranslatedAndItsLiveConnectionsAreCount
   const Socket good = listen_on("127.0.0.1");
   world->serve({backend(good)});
   const track::Key key = world->sample().key;
-  Socket mine = connected(kVip, 80);
+  Socket mine = connected(kTrackFailureVip, 80);
 
   world->serve(std::vector<track::ServiceSpec>{});
-  EXPECT_NE(try_connect(tcp_socket(), kVip, 80), 0);
+  EXPECT_NE(try_connect(tcp_socket(), kTrackFailureVip, 80), 0);
   mine = Socket();
 
   EXPECT_TRUE(eventually(

@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kVip = "10.96.0.1";
+constexpr const char* kTrackReloadVip = "10.96.0.1";
 
 // Of those that this process has; below 32 and above.
 void keep_capabilities(uint32_t low, uint32_t high) {
@@ -44,7 +44,7 @@ class TrackReload : public testing::Test {
 
   std::vector<Socket> clients(int count) {
     std::vector<Socket> made;
-    for (int i = 0; i < count; ++i) made.push_back(connected(kVip, 80));
+    for (int i = 0; i < count; ++i) made.push_back(connected(kTrackReloadVip, 80));
     return made;
   }
   void limit(uint8_t zone, track::Limit to, track::ServiceSpec& spec) {
@@ -107,7 +107,7 @@ TEST_F(TrackReload, AnUpgradeThatNamesNobodyLeavesThePinsToTheirOwner) {
 TEST_F(TrackReload, ManyUpgradesUnderTrafficLoseNothing) {
   Forked traffic([this] {
     for (int i = 0; i < 5000; ++i) {
-      const Socket mine = connected(kVip, 80);
+      const Socket mine = connected(kTrackReloadVip, 80);
       accepted(listener);
     }
     return 0;
@@ -151,7 +151,7 @@ TEST_F(TrackReload, AgentsKilledUnderLoadLoseNothing) {
   Forked traffic([] {
     for (int i = 0; i < 8000; ++i) {
       const Socket mine = tcp_socket();
-      if (try_connect(mine, kVip, 80) != 0) return 1;
+      if (try_connect(mine, kTrackReloadVip, 80) != 0) return 1;
     }
     return 0;
   });
@@ -202,7 +202,7 @@ TEST_F(TrackReload, EndsMissedWhileDetachedAreFoundByTheAuditAndRepaired) {
 TEST_F(TrackReload, AnAuditUnderTrafficRepairsNothingThatIsRight) {
   Forked traffic([this] {
     for (int i = 0; i < 4000; ++i) {
-      const Socket mine = connected(kVip, 80);
+      const Socket mine = connected(kTrackReloadVip, 80);
       accepted(listener);
     }
     return 0;
@@ -230,7 +230,7 @@ TEST_F(TrackReload, ASocketOutlivesTheCgroupItWasMadeIn) {
     std::FILE* procs = std::fopen((inner + "/cgroup.procs").c_str(), "w");
     std::fprintf(procs, "%d", ::getpid());
     std::fclose(procs);
-    const Socket mine = connected(kVip, 80);
+    const Socket mine = connected(kTrackReloadVip, 80);
     world->enter_cgroup();
     ::rmdir(inner.c_str());
     char byte = 0;
@@ -276,14 +276,14 @@ TEST_F(TrackReload, WhenEveryZoneIsFullThePolicyDecides) {
   limit(1, {.leased = 3}, spec);
   const std::vector<Socket> held = clients(3);
 
-  EXPECT_EQ(try_connect(tcp_socket(), kVip, 80), -1);
+  EXPECT_EQ(try_connect(tcp_socket(), kTrackReloadVip, 80), -1);
   EXPECT_EQ(errno, ECONNREFUSED);
   EXPECT_EQ(world->counts(), (Opened{.opened = 3, .closed = 0}));
   EXPECT_EQ(world->pins->stats()->rejected, 1U);
 
   spec.when_full = track::WhenFull::Overflow;
   world->serve({spec});
-  EXPECT_EQ(try_connect(tcp_socket(), kVip, 80), 0);
+  EXPECT_EQ(try_connect(tcp_socket(), kTrackReloadVip, 80), 0);
   EXPECT_EQ(world->pins->stats()->overflowed, 1U);
 }
 
@@ -300,7 +300,7 @@ TEST_F(TrackReload, ALeaseThatRunsOutFallsBackToTheFixedShareWithoutTheAgent) {
   limit(1, {.leased = 100, .fixed = 2}, spec);
   const std::vector<Socket> held = clients(5);
 
-  EXPECT_TRUE(eventually([] { return try_connect(tcp_socket(), kVip, 80) != 0; }, 5s));
+  EXPECT_TRUE(eventually([] { return try_connect(tcp_socket(), kTrackReloadVip, 80) != 0; }, 5s));
 
   // The last that got through before is still on its way out.
   EXPECT_TRUE(eventually([this] { return world->sample().reserved <= 5; }, 5s));
@@ -308,7 +308,7 @@ TEST_F(TrackReload, ALeaseThatRunsOutFallsBackToTheFixedShareWithoutTheAgent) {
 }
 
 TEST_F(TrackReload, UnloadingLeavesNothingBehindAndConnectionsGoOn) {
-  const Socket mine = connected(kVip, 80);
+  const Socket mine = connected(kTrackReloadVip, 80);
   const Socket theirs = accepted(listener);
 
   ASSERT_TRUE(track::unload(world->options.directory).ok());
@@ -317,7 +317,7 @@ TEST_F(TrackReload, UnloadingLeavesNothingBehindAndConnectionsGoOn) {
     // The kernel itself puts listings for people into a new bpffs.
     EXPECT_EQ(entry.path().extension(), ".debug") << entry.path();
   }
-  EXPECT_NE(try_connect(tcp_socket(), kVip, 80), 0);
+  EXPECT_NE(try_connect(tcp_socket(), kTrackReloadVip, 80), 0);
   ASSERT_EQ(::send(mine.get(), "still", 5, 0), 5);
   EXPECT_EQ(received(theirs), "still");
   const auto pins = track::Pins::open(world->options.directory);

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kVip = "10.96.0.1";
+constexpr const char* kTrackServiceVip = "10.96.0.1";
 
 class TrackServiceTest : public testing::Test {
  protected:
@@ -73,7 +73,7 @@ class TrackServiceTest : public testing::Test {
         "kind: service\nmetadata: {{name: web}}\nspec: {{virtual_ip: {}, ports: [{{port: 80, "
         "protocol: tcp}}], endpoints: [{{address: '127.0.0.1:{}', zone: a}}, {{address: "
         "'127.0.0.1:{}', zone: b}}], {}}}",
-        kVip, port_of(near_), port_of(far_), more));
+        kTrackServiceVip, port_of(near_), port_of(far_), more));
     HF_CHECK(parsed.ok(), parsed.status().ToString());
     return {.name = "web", .service = parsed->front().service()};
   }
@@ -106,7 +106,7 @@ class TrackServiceTest : public testing::Test {
     int made = 0;
     for (int i = 0; i < count; ++i) {
       Socket socket = tcp_socket();
-      if (try_connect(socket, kVip, 80) != 0) continue;
+      if (try_connect(socket, kTrackServiceVip, 80) != 0) continue;
       clients_.push_back(std::move(socket));
       made += 1;
     }
@@ -214,7 +214,7 @@ TEST_F(TrackServiceTest, WhatIsTakenOutAndPutInAgainIsFoundWithoutARestart) {
         .counter({"holdfast_opened_connections_total", "Connections opened, by service and zone."})
         .with({{"src_zone", "a"},
                {"dst_zone", "a"},
-               {"svc_ip", kVip},
+               {"svc_ip", kTrackServiceVip},
                {"svc_port", "80"},
                {"svc_proto", "tcp"}})
         .value();

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kVip = "10.96.0.1";
+constexpr const char* kTrackTcpVip = "10.96.0.1";
 
 class TrackTcp : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ class TrackTcp : public testing::Test {
     EXPECT_TRUE(eventually([this] { return world->sample().reserved == 0; }, 5s));
   }
 
-  Socket client() { return connected(kVip, 80); }
+  Socket client() { return connected(kTrackTcpVip, 80); }
   uint32_t failures() {
     const hf_failures by_cause = world->sample().failures;
     return by_cause.refused + by_cause.timed_out + by_cause.reset + by_cause.gave_up + by_cause.cut;
@@ -151,7 +151,7 @@ TEST_F(TrackTcp, AFinThatAResetFollowsIsOneEnd) {
 TEST_F(TrackTcp, ClientsThatAreKilled) {
   Forked child([] {
     std::vector<Socket> held;
-    for (int i = 0; i < 10; ++i) held.push_back(connected(kVip, 80));
+    for (int i = 0; i < 10; ++i) held.push_back(connected(kTrackTcpVip, 80));
     return ::pause();
   });
   EXPECT_TRUE(world->comes_to({.opened = 10, .closed = 0}));
@@ -257,7 +257,7 @@ TEST_F(TrackTcp, AProcessThatLeavesTheCgroupKeepsWhatItOpened) {
   EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
 
   Socket outside = tcp_socket();
-  EXPECT_NE(try_connect(outside, kVip, 80), 0) << "nobody translates there";
+  EXPECT_NE(try_connect(outside, kTrackTcpVip, 80), 0) << "nobody translates there";
 
   world->enter_cgroup();
 }
@@ -267,7 +267,7 @@ TEST_F(TrackTcp, ASocketMadeBeforeItsProcessJoinedIsNotSeen) {
   const Socket early = tcp_socket();
   world->enter_cgroup();
 
-  EXPECT_NE(try_connect(early, kVip, 80), 0) << "nobody translates it";
+  EXPECT_NE(try_connect(early, kTrackTcpVip, 80), 0) << "nobody translates it";
   EXPECT_EQ(world->counts(), Opened{});
   EXPECT_EQ(world->sample().reserved, 0U);
 }
@@ -281,12 +281,12 @@ TEST_F(TrackTcp, AProcessOfTheCgroupInAnotherNetworkIsTranslatedAndCountedToo) {
   Forked child([&] {
     if (::unshare(CLONE_NEWNET) != 0) return 1;
     if (run_program({"ip", "link", "set", "lo", "up"}, 10s).exit_code != 0) return 2;
-    if (try_connect(tcp_socket(), kVip, 80) == 0 || errno != ECONNREFUSED) return 3;
+    if (try_connect(tcp_socket(), kTrackTcpVip, 80) == 0 || errno != ECONNREFUSED) return 3;
     const Socket own = tcp_socket();
     if (::bind(own.get(), reinterpret_cast<sockaddr*>(&at), sizeof(at)) != 0) return 4;
     if (::listen(own.get(), 5) != 0) return 5;
     const Socket mine = tcp_socket();
-    if (try_connect(mine, kVip, 80) != 0) return 6;
+    if (try_connect(mine, kTrackTcpVip, 80) != 0) return 6;
     return peer_name(mine) == "10.96.0.1:80" ? 0 : 7;
   });
 
@@ -352,7 +352,7 @@ TEST_F(TrackTcp, WhatTheKernelKeepsAfterTheLastDescriptorIsClosedAtOnce) {
 TEST_F(TrackTcp, ConnectingWithoutBlockingAgainAndAgainIsOneConnection) {
   Socket mine = tcp_socket();
   ::fcntl(mine.get(), F_SETFL, O_NONBLOCK);
-  for (int i = 0; i < 3; ++i) try_connect(mine, kVip, 80);
+  for (int i = 0; i < 3; ++i) try_connect(mine, kTrackTcpVip, 80);
   Socket theirs = accepted(listener);
   EXPECT_EQ(world->counts(), (Opened{.opened = 1, .closed = 0}));
 
@@ -368,7 +368,7 @@ TEST_F(TrackTcp, ASocketThatIsDisconnectedAndConnectedAgainIsTwoConnections) {
   ASSERT_EQ(::connect(mine.get(), &nobody, sizeof(nobody)), 0);
   EXPECT_TRUE(world->comes_to({.opened = 1, .closed = 1}));
 
-  ASSERT_EQ(try_connect(mine, kVip, 80), 0);
+  ASSERT_EQ(try_connect(mine, kTrackTcpVip, 80), 0);
   EXPECT_EQ(world->counts(), (Opened{.opened = 2, .closed = 1}));
   mine = Socket();
 
@@ -386,9 +386,9 @@ TEST_F(TrackTcp, AnAttemptThatFailsBeforeAnyPacketIsNotAConnection) {
     ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&from), sizeof(from)), 0);
     from.sin_port = htons(port_of(socket));
   }
-  ASSERT_EQ(try_connect(sockets[0], kVip, 80), 0);
+  ASSERT_EQ(try_connect(sockets[0], kTrackTcpVip, 80), 0);
 
-  EXPECT_EQ(try_connect(sockets[1], kVip, 80), -1);
+  EXPECT_EQ(try_connect(sockets[1], kTrackTcpVip, 80), -1);
   EXPECT_EQ(errno, EADDRNOTAVAIL);
 
   EXPECT_EQ(world->counts(), (Opened{.opened = 1, .closed = 0}));
@@ -415,7 +415,7 @@ TEST_F(TrackTcp, FastOpenIsOneConnection) {
 TEST_F(TrackTcp, MultipathIsOneConnection) {
   Socket mine(::socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP));
   if (!mine.is_open()) GTEST_SKIP() << "this kernel has no MPTCP";
-  ASSERT_EQ(try_connect(mine, kVip, 80), 0);
+  ASSERT_EQ(try_connect(mine, kTrackTcpVip, 80), 0);
   Socket theirs = accepted(listener);
   EXPECT_EQ(peer_name(mine), fmt::format("127.0.0.1:{}", port_of(listener))) << "a known edge";
   mine = Socket();
@@ -490,7 +490,7 @@ TEST_F(TrackTcp, ThousandsThatAreKilledOrDestroyedAreAllCounted) {
   for (uint32_t round = 1; round <= 2; ++round) {
     Forked child([] {
       std::vector<Socket> held;
-      for (uint32_t i = 0; i < kEach; ++i) held.push_back(connected(kVip, 80));
+      for (uint32_t i = 0; i < kEach; ++i) held.push_back(connected(kTrackTcpVip, 80));
       return ::pause();
     });
     const uint32_t before = kEach * (round - 1);

@@ -119,7 +119,8 @@ std::string TrackWorld::why_not() {
 TrackWorld::TrackWorld() {
   const std::string mount = cgroup2_mount();
   outside_ = mount + own_cgroup() + "/cgroup.procs";
-  options.cgroup = fmt::format("{}/hf-track-{}", mount, ::getpid());
+  // A process id is not unique: tests run in pid namespaces. The folder's name is.
+  options.cgroup = fmt::format("{}/hf-track-{}", mount, dir_.path().filename().string());
   options.directory = dir_.file("pins");
   options.mount_bpffs = true;
   options.settings.probe_after_ns = 200'000'000;

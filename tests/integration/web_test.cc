@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kLoopback = "127.0.0.1:0";
+constexpr const char* kWebLoopback = "127.0.0.1:0";
 
 std::string service(const std::string& name) {
   return fmt::format(R"({{"kind":"service","metadata":{{"name":"{}"}},"spec":{{}}}})", name);
@@ -39,7 +39,7 @@ class Web : public testing::Test {
 
 TEST_F(Web, PlainTcpServesHealthAndMetricsOnly) {
   RunningWebServer server;
-  HttpClient client(server.listen(kLoopback));
+  HttpClient client(server.listen(kWebLoopback));
 
   EXPECT_EQ(client.ask("GET /livez").status, 200);
   EXPECT_EQ(client.ask("GET /healthz").body, "{\"status\":\"ok\"}\n");
@@ -65,7 +65,7 @@ TEST_F(Web, AControllerSaysThatItHasNoCacheAndWhereThereAreSome) {
 
 TEST_F(Web, ReadinessFollowsHealthAndSoDoConnections) {
   RunningWebServer server;
-  const std::string address = server.listen(kLoopback);
+  const std::string address = server.listen(kWebLoopback);
   HttpClient before(address);
   EXPECT_EQ(before.ask("GET /readyz?verbose").status, 200);
 
@@ -85,7 +85,7 @@ TEST_F(Web, ACertificateDecidesRequestByRequest) {
   RunningWebServer server;
   const TestCertificate own = make_test_certificate("controller");
   server.set_tls(own.certificate_pem, own.private_key_pem);
-  const std::string address = server.listen(kLoopback, true);
+  const std::string address = server.listen(kWebLoopback, true);
   HttpClient nobody(address);
   HttpClient somebody(address);
   ASSERT_TRUE(nobody.start_tls(nullptr));

@@ -43,7 +43,7 @@ Result<Translation> mark(const json::value& pod, const InjectOptions&) {
   return made;
 }
 
-json::value pod(const char* metadata = R"({"generateName":"web-"})") {
+json::value webhook_pod(const char* metadata = R"({"generateName":"web-"})") {
   return json::parse(std::string(R"({"metadata":)") + metadata +
                      R"(,"spec":{"containers":[{"name":"app","ports":[{"containerPort":80}]}]}})");
 }
@@ -80,7 +80,7 @@ TEST_F(WebhookTest, APodIsPatchedForBothVersionsAndBothPolicies) {
       config.policy = policy;
       FakeApiServer server(config);
 
-      const Admission made = server.create({.pod = pod()});
+      const Admission made = server.create({.pod = webhook_pod()});
 
       EXPECT_EQ(made.code, 201) << made.message;
       EXPECT_FALSE(made.webhook_failed) << made.message;
@@ -92,7 +92,7 @@ TEST_F(WebhookTest, APodIsPatchedForBothVersionsAndBothPolicies) {
 }
 
 TEST_F(WebhookTest, OneConnectionServesManyReviews) {
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(api.create({.pod = pod()}).code, 201);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(api.create({.pod = webhook_pod()}).code, 201);
 
   EXPECT_EQ(api.connections().dialled, 1U);
   EXPECT_EQ(api.calls(), 50);
@@ -103,7 +103,7 @@ TEST_F(WebhookTest, AContainerOfAnotherWebhookIsSeenInTheSecondCall) {
     changed.at("spec").at("containers").as_array().push_back({{"name", "added"}});
   });
 
-  const Admission made = api.create({.pod = pod()});
+  const Admission made = api.create({.pod = webhook_pod()});
 
   EXPECT_EQ(api.calls(), 2);
   EXPECT_EQ(made.code, 201) << made.message;
@@ -117,14 +117,14 @@ TEST_F(WebhookTest, AReinvocationThatFindsNothingToDoSendsNoPatch) {
     changed.at("metadata").as_object()["labels"] = {{"other", "was-here"}};
   });
 
-  EXPECT_EQ(api.create({.pod = pod()}).code, 201);
+  EXPECT_EQ(api.create({.pod = webhook_pod()}).code, 201);
 
   EXPECT_EQ(webhook.counted("holdfast_injector_reviews_total", {{"verdict", "patched"}}), 1);
   EXPECT_EQ(webhook.counted("holdfast_injector_reviews_total", {{"verdict", "unchanged"}}), 1);
 }
 
 TEST_F(WebhookTest, ADryRunIsPatchedToo) {
-  const Admission made = api.create({.pod = pod(), .dry_run = true});
+  const Admission made = api.create({.pod = webhook_pod(), .dry_run = true});
 
   EXPECT_EQ(made.pod.at("spec").at("containers").at(0).at("marked"), true);
 }
@@ -136,7 +136,7 @@ TEST_F(WebhookTest, AConflictIsDeniedWhateverTheFailurePolicy) {
   WebhookClientConfig config = config_of(strict);
   config.policy = FailurePolicy::Ignore;
 
-  const Admission made = FakeApiServer(config).create({.pod = pod()});
+  const Admission made = FakeApiServer(config).create({.pod = webhook_pod()});
 
   EXPECT_EQ(made.code, 400);
   EXPECT_EQ(made.message, "denied the request: HF7101: port 9000 is taken");
@@ -148,12 +148,12 @@ TEST_F(WebhookTest, ACertificateOfAnotherAuthorityOrNameIsNotTrusted) {
   WebhookClientConfig misnamed = config_of(webhook);
   misnamed.server_name = "injector.shop.svc";
 
-  EXPECT_TRUE(FakeApiServer(stranger).create({.pod = pod()}).webhook_failed);
-  EXPECT_TRUE(FakeApiServer(misnamed).create({.pod = pod()}).webhook_failed);
+  EXPECT_TRUE(FakeApiServer(stranger).create({.pod = webhook_pod()}).webhook_failed);
+  EXPECT_TRUE(FakeApiServer(misnamed).create({.pod = webhook_pod()}).webhook_failed);
 }
 
 TEST_F(WebhookTest, WhatIsNoReviewIsAnsweredAsControllerRuntimeDoes) {
-  const std::string good = api.review_of({.pod = pod()}, "u-1");
+  const std::string good = api.review_of({.pod = webhook_pod()}, "u-1");
   const std::string json_type = "Content-Type: application/json\r\n";
   const struct {
     const char* what;
@@ -183,7 +183,7 @@ TEST_F(WebhookTest, WhatIsNoReviewIsAnsweredAsControllerRuntimeDoes) {
 
 TEST_F(WebhookTest, AContentTypeMayNameItsCharset) {
   const Reply reply = post("Content-Type: application/json; charset=utf-8\r\n",
-                           api.review_of({.pod = pod()}, "u-1"));
+                           api.review_of({.pod = webhook_pod()}, "u-1"));
 
   EXPECT_THAT(reply.body, HasSubstr("JSONPatch"));
 }
@@ -205,7 +205,7 @@ TEST_F(WebhookTest, OnlyItsOwnPathsAndMethodsAreAnswered) {
 }
 
 TEST_F(WebhookTest, TheBodysLimitIsSevenMebibytesAndHoldsForEveryForm) {
-  const std::string review = api.review_of({.pod = pod()}, "u-1");
+  const std::string review = api.review_of({.pod = webhook_pod()}, "u-1");
   const std::string type = "Content-Type: application/json\r\n";
   const std::string just_fits = review + std::string(inject::kMaxReviewBytes - review.size(), ' ');
 
@@ -243,7 +243,7 @@ TEST_F(WebhookTest, WhoSendsTooMuchCanStillReadWhy) {
 }
 
 TEST_F(WebhookTest, AChunkedReviewIsTaken) {
-  const std::string review = api.review_of({.pod = pod()}, "u-1");
+  const std::string review = api.review_of({.pod = webhook_pod()}, "u-1");
   std::string chunks;
   for (size_t at = 0; at < review.size(); at += 16) {
     const std::string piece = review.substr(at, 16);
@@ -258,7 +258,7 @@ TEST_F(WebhookTest, AChunkedReviewIsTaken) {
 }
 
 TEST_F(WebhookTest, ReadinessAndMetricsAreShownWithoutTls) {
-  api.create({.pod = pod()});
+  api.create({.pod = webhook_pod()});
   webhook.on_loop([](inject::WebhookServer& server) {
     server.set_warning(coded(absl::StatusCode::kFailedPrecondition, "HF7152", "a half pair"));
   });
@@ -301,7 +301,8 @@ TEST(WebhookTime, TheAnswerComesBeforeTheGrantedTimeIsOver) {
   FakeApiServer api(config);
 
   const auto begin = std::chrono::steady_clock::now();
-  const Result<net::HttpAnswer> answer = api.post(api.call_of(api.review_of({.pod = pod()}, "u")));
+  const Result<net::HttpAnswer> answer =
+      api.post(api.call_of(api.review_of({.pod = webhook_pod()}, "u")));
   const auto took = std::chrono::steady_clock::now() - begin;
 
   ASSERT_TRUE(answer.ok()) << answer.status();
@@ -336,13 +337,14 @@ TEST(WebhookLimits, ReviewsBeyondTheLimitAreRefusedAtOnceAndHealthStillAnswers) 
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&] {
       FakeApiServer api(config_of(full));
-      created += api.create({.pod = pod()}).code == 201 ? 1 : 0;
+      created += api.create({.pod = webhook_pod()}).code == 201 ? 1 : 0;
     });
   }
   ASSERT_TRUE(eventually([&] { return full.running() == 3; }, seconds(10)));
 
   FakeApiServer api(config_of(full));
-  const Result<net::HttpAnswer> refused = api.post(api.call_of(api.review_of({.pod = pod()}, "u")));
+  const Result<net::HttpAnswer> refused =
+      api.post(api.call_of(api.review_of({.pod = webhook_pod()}, "u")));
   ASSERT_TRUE(refused.ok());
   EXPECT_EQ(refused->status, 503);
   EXPECT_THAT(refused->body, HasSubstr("HF7153"));
@@ -359,7 +361,7 @@ TEST(WebhookLimits, TheBytesOfReviewsUnderWayAreBoundedToo) {
   Gate gate;
   RunningWebhook full(gate.translate(), {.max_buffered_bytes = 10'000});
   FakeApiServer api(config_of(full));
-  const std::string review = api.review_of({.pod = pod()}, "u");
+  const std::string review = api.review_of({.pod = webhook_pod()}, "u");
   const std::string large = review + std::string(6'000 - review.size(), ' ');
   std::thread first([&] {
     FakeApiServer caller(config_of(full));
@@ -381,7 +383,7 @@ TEST(WebhookStop, ReviewsThatWaitForAWorkerEndBeforeTheServerDoes) {
   RunningWebhook webhook(gate.translate());
   std::vector<std::thread> callers;
   for (int i = 0; i < 5; ++i) {
-    callers.emplace_back([&] { FakeApiServer(config_of(webhook)).create({.pod = pod()}); });
+    callers.emplace_back([&] { FakeApiServer(config_of(webhook)).create({.pod = webhook_pod()}); });
   }
   ASSERT_TRUE(eventually([&] { return webhook.running() == 5; }, seconds(10)));
 
@@ -412,7 +414,7 @@ TEST(WebhookTls, ReplacedCertificatesLoseNoRequest) {
       while (!done) {
         // Half of them dial anew each time, half keep their connection.
         if (i % 2 == 0) api = std::make_unique<FakeApiServer>(config);
-        (api->create({.pod = pod()}).code == 201 ? created : failed) += 1;
+        (api->create({.pod = webhook_pod()}).code == 201 ? created : failed) += 1;
       }
     });
   }

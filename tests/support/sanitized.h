@@ -13,4 +13,6 @@ inline constexpr int kSanitizerCost = 1;
 inline constexpr int kSanitizerCost = 1;
 #endif
 
+inline constexpr bool kSanitized = kSanitizerCost > 1;
+
 }  // namespace holdfast::test

@@ -61,6 +61,7 @@ def _check_tools(tree: Tree) -> Iterator[Finding]:
     tools = [file for file in tree.files if file.parts[0] == "tools"]
     places = tools + [tree.by_path[path] for path in ("Makefile", "CONTRIBUTING.md", ".ci/run")
                       if path in tree.by_path]
+    places += [file for file in tree.files if file.parts[0] == "cmake"]
     for tool in tools:
         if not tool.is_executable:
             continue

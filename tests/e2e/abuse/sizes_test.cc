@@ -8,8 +8,8 @@
 namespace holdfast::test {
 namespace {
 
-constexpr size_t kMegabyte = size_t{1} << 20;
-constexpr size_t kMoreMemory = 32 * kMegabyte * kSanitizerCost;
+constexpr size_t kSizesMegabyte = size_t{1} << 20;
+constexpr size_t kMoreMemory = 32 * kSizesMegabyte * kSanitizerCost;
 
 class AbusiveSizes : public Abuse {
  protected:
@@ -33,10 +33,10 @@ class AbusiveSizes : public Abuse {
 // gRPC looks at the size of a message once it has all of it; what all of them may take together is
 // bounded.
 TEST_F(AbusiveSizes, MessagesOfHundredsOfMegabytesOverGrpcAreRefused) {
-  constexpr size_t kMostBuffered = 128 * kMegabyte;
+  constexpr size_t kMostBuffered = 128 * kSizesMegabyte;
   ApiClient client(controller_.tcp_server(), controller_.admin());
   v1::Resource huge = service("huge");
-  huge.mutable_metadata()->set_description(std::string(400 * kMegabyte, 'x'));
+  huge.mutable_metadata()->set_description(std::string(400 * kSizesMegabyte, 'x'));
 
   EXPECT_EQ(client.upsert(huge).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 
@@ -52,7 +52,7 @@ TEST_F(AbusiveSizes, AHundredMegabytesOverHttpsAreRefusedByTheirHeader) {
                   "Content-Type: application/json\r\nContent-Length: 104857600\r\n\r\n"));
 
   EXPECT_EQ(https_.read_reply().status, 413);
-  send_body(100 * kMegabyte, std::string(kMegabyte, 'x'));
+  send_body(100 * kSizesMegabyte, std::string(kSizesMegabyte, 'x'));
 
   EXPECT_TRUE(https_.is_closed());
   EXPECT_TRUE(grows(refused_, before));
@@ -66,7 +66,7 @@ TEST_F(AbusiveSizes, AHundredMegabytesInChunksAreRefusedOnceTheyAreTooMany) {
       https_.send("PUT /v1/services/huge HTTP/1.1\r\nHost: test\r\n"
                   "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"));
   const std::string chunk = "10000\r\n" + std::string(0x10000, 'x') + "\r\n";
-  send_body(100 * kMegabyte, chunk);
+  send_body(100 * kSizesMegabyte, chunk);
 
   EXPECT_TRUE(grows(refused_, before));
   EXPECT_LT(controller_.memory_bytes(), memory_ + kMoreMemory);
@@ -75,7 +75,7 @@ TEST_F(AbusiveSizes, AHundredMegabytesInChunksAreRefusedOnceTheyAreTooMany) {
 
 TEST_F(AbusiveSizes, AHeaderOfAMegabyteIsRefused) {
   const double before = metric("holdfast_http_requests_total{code=\"431\"}");
-  https_.send("GET /v1/services HTTP/1.1\r\nX-Long: " + std::string(kMegabyte, 'x'));
+  https_.send("GET /v1/services HTTP/1.1\r\nX-Long: " + std::string(kSizesMegabyte, 'x'));
 
   EXPECT_TRUE(grows("holdfast_http_requests_total{code=\"431\"}", before));
   EXPECT_LT(controller_.memory_bytes(), memory_ + kMoreMemory);
