@@ -19,7 +19,7 @@ def check(tree: Tree) -> Iterator[Finding]:
                                 cwd=tree.root, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         yield Finding(".clang-format", 1, "format", f"{TOOL} is not installed, so nothing was "
-                      "checked; run tools/setup")
+                      "checked; run tools/setup check")
         return
     lines: dict[str, set[int]] = {}
     for complaint in filter(None, map(_COMPLAINT.match, answer.stderr.splitlines())):
