@@ -322,8 +322,9 @@ class Judge {
     std::vector<std::string> strange;
     size_t all = 0;
     for (const v1::Resource& service : *found_.services) {
-      const auto& capacities = service.service().zone_capacity();
-      for (const auto& [zone, places] : std::map(capacities.begin(), capacities.end())) {
+      const auto& unordered = service.service().zone_capacity();
+      const std::map<std::string, uint64_t> capacities(unordered.begin(), unordered.end());
+      for (const auto& [zone, places] : capacities) {
         all += 1;
         if (!has_zone(zones, zone)) strange.push_back(service.metadata().name() + ": " + zone);
       }
