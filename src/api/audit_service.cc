@@ -56,7 +56,7 @@ Status verify_file(int file, uint64_t end, const std::string& path) {
   return identity::verify_audit(text);
 }
 
-std::string key_of(const identity::AuditRecord& record) {
+std::string audit_key(const identity::AuditRecord& record) {
   return fmt::format("{}\n{}\n{}\n{}", record.actor,
                      record.source.substr(0, record.source.rfind(':')), record.verb, record.code);
 }
@@ -114,7 +114,7 @@ void AuditService::change(identity::AuditRecord record) {
 
 void AuditService::refusal(identity::AuditRecord record) {
   stats_.refusals += 1;
-  const std::string key = key_of(record);
+  const std::string key = audit_key(record);
   const auto found = collapsed_.find(key);
   if (found != collapsed_.end()) {
     found->second.record.repeated += 1;

@@ -129,9 +129,10 @@ class CallRoom {
     if (absl::IsCancelled(result.status())) {
       result = absl::UnavailableError("the controller is stopping");
     }
+    const Status status = result.status();
     if (result.ok()) *response = *std::move(result);
-    note_failure(result.status());
-    reactor->Finish(rpc::to_grpc(result.status()));
+    note_failure(status);
+    reactor->Finish(rpc::to_grpc(status));
   }
   void note_failure(const Status& status);
 

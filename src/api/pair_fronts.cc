@@ -57,8 +57,9 @@ class PairFront final : public v1::Pair::CallbackService {
   asio::awaitable<void> replicate(ServerUnaryReactor* reactor, const v1::ReplicateRequest* request,
                                   v1::ReplicateResponse* response) {
     Result<v1::ReplicateResponse> taken = co_await parts_.pair.replicate(*request);
+    const Status status = taken.status();
     if (taken.ok()) *response = *std::move(taken);
-    reactor->Finish(rpc::to_grpc(taken.status()));
+    reactor->Finish(rpc::to_grpc(status));
   }
 
   CallRoom& room_;

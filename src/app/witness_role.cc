@@ -59,7 +59,7 @@ Result<PreparedWitness> prepare_witness(const config::Config& config, const std:
       .options = std::move(options), .held = std::move(loaded.held), .lock = std::move(lock)};
 }
 
-asio::awaitable<void> run_until_told(asio::signal_set& signals, Witness& witness) {
+asio::awaitable<void> run_witness_until_told(asio::signal_set& signals, Witness& witness) {
   net::TaskGroup watchdog(signals.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
   witness.start();
@@ -83,7 +83,8 @@ int run_witness(const config::Loaded& loaded, const std::string& version) {
       loop.get_executor(), clock, std::move(prepared->options), std::move(prepared->held));
   if (!witness.ok()) return exit_with(witness.status(), kExitFailed);
   const Result<std::vector<std::string>> addresses = (*witness)->listen();
-  asio::co_spawn(loop, addresses.ok() ? run_until_told(signals, **witness) : (*witness)->stop(),
+  asio::co_spawn(loop,
+                 addresses.ok() ? run_witness_until_told(signals, **witness) : (*witness)->stop(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

@@ -27,7 +27,7 @@ std::string holders_text(const v1::PoolStatus& pool) {
   return out;
 }
 
-Row row_of(const v1::PoolStatus& pool, bool wide) {
+Row load_row(const v1::PoolStatus& pool, bool wide) {
   Row row = {pool.service(),
              pool.zone(),
              pool.has_capacity() ? std::to_string(pool.capacity()) : "",
@@ -84,7 +84,7 @@ std::string render_load(const v1::GetLoadResponse& load, const LoadText& how) {
     headers.emplace_back("HOLDERS");
   }
   std::vector<Row> rows;
-  for (const v1::PoolStatus& pool : load.pools()) rows.push_back(row_of(pool, how.wide));
+  for (const v1::PoolStatus& pool : load.pools()) rows.push_back(load_row(pool, how.wide));
   std::string out = render_table(headers, rows, how.wide ? LastColumn::Whole : how.last);
   if (load.left_out() > 0) {
     out += fmt::format("and {} more: name a service\n", load.left_out());

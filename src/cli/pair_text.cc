@@ -135,7 +135,7 @@ std::string active_text(const v1::PairStatus& pair) {
                      pair.not_serving().empty() ? "" : ", and does NOT serve");
 }
 
-std::string table_of(const v1::PairStatus& pair, const PairText& how) {
+std::string pair_table(const v1::PairStatus& pair, const PairText& how) {
   std::string text = fmt::format("pair        {}, mode {}, {}\n", active_text(pair),
                                  to_word(pair.mode()), sync_text(pair));
   text += halves_table(pair, how.last);
@@ -203,7 +203,7 @@ Node witness_node(const v1::PairStatus& pair) {
   return out.node;
 }
 
-Document document_of(const v1::PairStatus& pair) {
+Document pair_document(const v1::PairStatus& pair) {
   Document out("pair");
   out.set("paired", Node::scalar(pair.paired() ? "true" : "false", false));
   if (!pair.paired()) return out;
@@ -237,9 +237,9 @@ bool is_well(const v1::PairStatus& pair) {
 std::string render_pair(const v1::PairStatus& pair, const PairText& how) {
   switch (how.output) {
     case Output::Json:
-      return document_of(pair).json();
+      return pair_document(pair).json();
     case Output::Yaml:
-      return document_of(pair).yaml();
+      return pair_document(pair).yaml();
     case Output::Name: {
       const v1::PairHalf* active = active_half(pair);
       return active == nullptr ? ""
@@ -250,7 +250,7 @@ std::string render_pair(const v1::PairStatus& pair, const PairText& how) {
       break;
   }
   if (!pair.paired()) return "this controller is no half of a pair\n";
-  return table_of(pair, how);
+  return pair_table(pair, how);
 }
 
 std::string pair_line(const v1::PairStatus& pair) {

@@ -41,7 +41,7 @@ bool carries_secret(std::string_view argument) {
   return option == "--token" || option == "--password" || option == "--secret";
 }
 
-Failure refused(std::string_view what) {
+Failure secret_refused(std::string_view what) {
   return {
       Exit::Usage, "HF5009",
       fmt::format("{} on the command line is visible to every user of this machine in `ps`", what),
@@ -68,7 +68,7 @@ class Unseen {
   bool changed_;
 };
 
-std::string ask(const std::string& prompt) {
+std::string ask_hidden(const std::string& prompt) {
   const Unseen unseen;
   print_err(prompt);
   std::string line;
@@ -89,8 +89,8 @@ std::string trimmed(std::string text) {
 
 std::optional<Failure> refuse_secrets(std::span<const std::string_view> arguments) {
   for (const std::string_view argument : arguments) {
-    if (holds_token(argument)) return refused("a token");
-    if (carries_secret(argument)) return refused("a secret");
+    if (holds_token(argument)) return secret_refused("a token");
+    if (carries_secret(argument)) return secret_refused("a secret");
   }
   return std::nullopt;
 }
@@ -107,8 +107,8 @@ std::expected<std::string, Failure> read_secret(const SecretSource& source) {
   } else if (const char* value = std::getenv(source.variable.c_str()); value != nullptr) {
     secret = trimmed(value);
   } else if (!source.prompt.empty() && ::isatty(STDIN_FILENO) == 1) {
-    secret = ask(source.prompt);
-    if (!source.confirm.empty() && ask(source.confirm) != secret) {
+    secret = ask_hidden(source.prompt);
+    if (!source.confirm.empty() && ask_hidden(source.confirm) != secret) {
       return wrong("HF5038", "the two are not the same");
     }
   } else {

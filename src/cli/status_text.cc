@@ -14,7 +14,7 @@ namespace {
 
 using resource::Node;
 
-std::string plural(const std::string& kind) {
+std::string counted(const std::string& kind) {
   const auto known = resource::kind_named(kind);
   return known ? std::string(resource::info(*known).plural) : kind;
 }
@@ -40,7 +40,7 @@ std::string nodes(const v1::GetStatusResponse& status) {
   std::vector<Row> rows;
   for (const v1::NodeCount& count : status.nodes()) {
     rows.push_back(
-        {plural(count.kind()), std::to_string(count.online()), std::to_string(count.offline())});
+        {counted(count.kind()), std::to_string(count.online()), std::to_string(count.offline())});
   }
   return rows.empty() ? "" : render_table({"NODES", "ONLINE", "OFFLINE"}, rows);
 }

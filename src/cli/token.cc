@@ -19,7 +19,7 @@ v1::NodeRole role_of(std::string_view word) {
   return v1::NODE_ROLE_UNSPECIFIED;
 }
 
-std::string summary(const v1::Resource& token, const TokenOptions& options) {
+std::string token_summary(const v1::Resource& token, const TokenOptions& options) {
   std::string text = fmt::format("Token {} for {}", token.metadata().name(), options.role);
   if (!options.node_name.empty()) text += fmt::format(" {}", options.node_name);
   if (!options.zone.empty()) text += fmt::format(" in zone {}", options.zone);
@@ -57,7 +57,7 @@ Exit create_token(const Session& session, const TokenOptions& options) {
          fmt::format("nobody has the token; revoke it with `holdfast token revoke {}`",
                      made->token().metadata().name())});
   }
-  print_err(summary(made->token(), options));
+  print_err(token_summary(made->token(), options));
   if (!options.out.empty()) print_err(fmt::format("Written to {}.\n", options.out));
   return Exit::Ok;
 }

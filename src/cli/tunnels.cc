@@ -25,7 +25,7 @@ std::vector<std::string> tunnel_names(const GetOptions& options) {
   return names;
 }
 
-TunnelsText text_of(const Console& console, const GetOptions& options) {
+TunnelsText tunnel_text(const Console& console, const GetOptions& options) {
   return {.wide = options.output == Output::Wide,
           .last = console.last_column(),
           .now = SystemClock().wall_now()};
@@ -71,7 +71,7 @@ Exit get_tunnels(const Session& session, const GetOptions& options) {
     print_err("No agents found.\n");
     return Exit::Ok;
   }
-  print_out(render_tunnels(*agents, text_of(session.console, options)));
+  print_out(render_tunnels(*agents, tunnel_text(session.console, options)));
   return Exit::Ok;
 }
 
@@ -86,7 +86,7 @@ Exit get_node_tunnels(const Console& console, const GetOptions& options, Duratio
   const Status read = answer.ok() ? read_answer(*answer, node) : answer.status();
   if (!read.ok()) return console.report(no_node(read));
   const bool table = options.output == Output::Table || options.output == Output::Wide;
-  print_out(table ? render_tunnels(node, text_of(console, options))
+  print_out(table ? render_tunnels(node, tunnel_text(console, options))
                   : as_document(Document("tunnels", node), options.output));
   return Exit::Ok;
 }

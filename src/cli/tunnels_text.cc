@@ -17,14 +17,14 @@ std::string since(const google::protobuf::Timestamp& time, WallTime now) {
   return time.seconds() > 0 ? age(to_wall(time), now) : "";
 }
 
-Row headers_of(bool wide) {
+Row tunnel_headers(bool wide) {
   Row headers = {"AGENT", "ZONE", "PROXY", "STATE", "RTT", "CONNECTIONS", "SINCE"};
   if (wide) headers.emplace_back("LAST FRAME");
   return headers;
 }
 
-Row row_of(const std::string& agent, const std::string& zone, const v1::AgentTunnel& tunnel,
-           const TunnelsText& how) {
+Row tunnel_row(const std::string& agent, const std::string& zone, const v1::AgentTunnel& tunnel,
+               const TunnelsText& how) {
   Row row = {agent,
              zone,
              tunnel.proxy(),
@@ -47,7 +47,7 @@ void add_agent(std::vector<Row>& rows, const v1::Resource& resource, const Tunne
     return;
   }
   for (const v1::AgentTunnel& tunnel : agent.tunnels()) {
-    rows.push_back(row_of(name, agent.zone(), tunnel, how));
+    rows.push_back(tunnel_row(name, agent.zone(), tunnel, how));
   }
 }
 
@@ -59,7 +59,7 @@ std::string held_text(const v1::GetTunnelsResponse& node, const TunnelsText& how
                     std::to_string(tunnel.streams()), since(tunnel.since(), how.now)});
     if (how.wide) rows.back().push_back(tunnel.address());
   }
-  Row headers = headers_of(false);
+  Row headers = tunnel_headers(false);
   if (how.wide) headers.emplace_back("ADDRESS");
   return render_table(headers, rows, how.wide ? LastColumn::Whole : how.last);
 }
@@ -82,9 +82,9 @@ std::string render_tunnels(const std::vector<v1::Resource>& agents, const Tunnel
   std::vector<Row> rows;
   for (const v1::Resource& agent : agents) add_agent(rows, agent, how);
   if (how.wide) {
-    for (Row& row : rows) row.resize(headers_of(true).size());
+    for (Row& row : rows) row.resize(tunnel_headers(true).size());
   }
-  return render_table(headers_of(how.wide), rows, how.wide ? LastColumn::Whole : how.last);
+  return render_table(tunnel_headers(how.wide), rows, how.wide ? LastColumn::Whole : how.last);
 }
 
 std::string render_tunnels(const v1::GetTunnelsResponse& node, const TunnelsText& how) {
@@ -95,10 +95,10 @@ std::string render_tunnels(const v1::GetTunnelsResponse& node, const TunnelsText
   const std::string name = node.node().substr(node.node().find('/') + 1);
   std::vector<Row> rows;
   for (const v1::AgentTunnel& tunnel : node.tunnels()) {
-    rows.push_back(row_of(name, node.zone(), tunnel, how));
+    rows.push_back(tunnel_row(name, node.zone(), tunnel, how));
   }
   std::string out =
-      render_table(headers_of(how.wide), rows, how.wide ? LastColumn::Whole : how.last);
+      render_table(tunnel_headers(how.wide), rows, how.wide ? LastColumn::Whole : how.last);
   out += fmt::format("{} of {} tunnels\n", node.tunnels_size(), node.wanted());
   return out;
 }

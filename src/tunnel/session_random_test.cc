@@ -15,7 +15,7 @@ constexpr SessionOptions kSmall{.max_streams = 40,
                                 .max_resets_per_second = 1'000'000};
 
 // The bytes of a stream from `at`: which stream, which way and where can be told from them.
-std::string pattern(StreamId stream, bool from_opener, size_t at, size_t bytes) {
+std::string random_pattern(StreamId stream, bool from_opener, size_t at, size_t bytes) {
   std::string text(bytes, '\0');
   for (size_t i = 0; i < bytes; ++i) {
     const size_t place = at + i;
@@ -94,7 +94,7 @@ class RandomTraffic {
   void write(bool opener, StreamId stream, size_t bytes) {
     Way& way = lives_[stream].ways[opener ? 0 : 1];
     if (way.ended || lives_[stream].is_reset) return;
-    side(opener).send(stream, pattern(stream, opener, way.sent, bytes));
+    side(opener).send(stream, random_pattern(stream, opener, way.sent, bytes));
     way.sent += bytes;
   }
 
@@ -158,7 +158,7 @@ class RandomTraffic {
       for (const bool opener : {true, false}) {
         const Way& way = life.ways[opener ? 0 : 1];
         const std::string came = side(!opener).came(stream);
-        ASSERT_EQ(came, pattern(stream, opener, 0, came.size())) << stream;
+        ASSERT_EQ(came, random_pattern(stream, opener, 0, came.size())) << stream;
         if (!life.is_reset) {
           ASSERT_EQ(came.size(), way.sent) << stream;
         }

@@ -12,14 +12,15 @@ using namespace std::chrono_literals;
 
 constexpr Time kStart{1h};
 
-ProxyInfo proxy(const std::string& name, uint64_t generation = 0, const std::string& group = "") {
+ProxyInfo tracked_proxy(const std::string& name, uint64_t generation = 0,
+                        const std::string& group = "") {
   return {.name = name, .group = group, .generation = generation, .address = name + ":7444"};
 }
 
 class TrackerTest : public testing::Test {
  protected:
   void mention(std::initializer_list<const char*> names) {
-    for (const char* name : names) EXPECT_TRUE(tracker_.mention(proxy(name), now_));
+    for (const char* name : names) EXPECT_TRUE(tracker_.mention(tracked_proxy(name), now_));
   }
   Lease claim(std::string_view name) {
     std::optional<Lease> lease = tracker_.try_lease();
@@ -35,7 +36,7 @@ class TrackerTest : public testing::Test {
 };
 
 TEST_F(TrackerTest, AProxyExpiresATtlAfterItsLastMention) {
-  ProxyInfo one = proxy("a");
+  ProxyInfo one = tracked_proxy("a");
   one.ttl = 10s;
   tracker_.mention(one, now_);
   tracker_.mention(one, now_ + 6s);
@@ -58,7 +59,7 @@ TEST_F(TrackerTest, AMentionWithoutTtlHoldsThreeMinutes) {
 }
 
 TEST_F(TrackerTest, ATtlLongerThanTheLimitIsCutToIt) {
-  ProxyInfo one = proxy("a");
+  ProxyInfo one = tracked_proxy("a");
   one.ttl = 1'000h;
   tracker_.mention(one, now_);
 
@@ -66,7 +67,7 @@ TEST_F(TrackerTest, ATtlLongerThanTheLimitIsCutToIt) {
 }
 
 TEST_F(TrackerTest, AMentionThatSaysLessKeepsWhatIsKnown) {
-  ProxyInfo one = proxy("a");
+  ProxyInfo one = tracked_proxy("a");
   one.ttl = 10s;
   tracker_.mention(one, now_);
 
@@ -77,10 +78,10 @@ TEST_F(TrackerTest, AMentionThatSaysLessKeepsWhatIsKnown) {
 }
 
 TEST_F(TrackerTest, TheHighestGenerationOfEachGroupIsDesired) {
-  tracker_.mention(proxy("a1", 1, "a"), now_);
-  tracker_.mention(proxy("a2", 2, "a"), now_);
-  tracker_.mention(proxy("a3", 2, "a"), now_);
-  tracker_.mention(proxy("b1", 1, "b"), now_);
+  tracker_.mention(tracked_proxy("a1", 1, "a"), now_);
+  tracker_.mention(tracked_proxy("a2", 2, "a"), now_);
+  tracker_.mention(tracked_proxy("a3", 2, "a"), now_);
+  tracker_.mention(tracked_proxy("b1", 1, "b"), now_);
   mention({"none"});  // no group and no generation are a group and a generation too
 
   EXPECT_FALSE(tracker_.is_desired("a1"));
@@ -89,8 +90,8 @@ TEST_F(TrackerTest, TheHighestGenerationOfEachGroupIsDesired) {
 }
 
 TEST_F(TrackerTest, AnOldGenerationIsDesiredAgainWhenTheNewOneHasExpired) {
-  tracker_.mention(proxy("old", 1), now_ + 1min);
-  tracker_.mention(proxy("new", 2), now_);
+  tracker_.mention(tracked_proxy("old", 1), now_ + 1min);
+  tracker_.mention(tracked_proxy("new", 2), now_);
   EXPECT_FALSE(tracker_.is_desired("old"));
 
   tracker_.expire(now_ + 3min);
@@ -99,8 +100,8 @@ TEST_F(TrackerTest, AnOldGenerationIsDesiredAgainWhenTheNewOneHasExpired) {
 }
 
 TEST_F(TrackerTest, ADrainingProxyIsNotDesiredAndItsGenerationOutranksNobody) {
-  tracker_.mention(proxy("old", 1), now_);
-  ProxyInfo taken_back = proxy("new", 2);
+  tracker_.mention(tracked_proxy("old", 1), now_);
+  ProxyInfo taken_back = tracked_proxy("new", 2);
   taken_back.draining = true;
   tracker_.mention(taken_back, now_);
 
@@ -142,7 +143,7 @@ TEST_F(TrackerTest, WithNothingTrackedOneLeaseAtATimeIsGiven) {
 }
 
 TEST_F(TrackerTest, WithNothingClaimedOneLeaseAtATimeIsGivenEvenIfNobodyIsDesired) {
-  ProxyInfo one = proxy("a");
+  ProxyInfo one = tracked_proxy("a");
   one.draining = true;
   tracker_.mention(one, now_);
   ASSERT_EQ(tracker_.desired_count(), 0u);
@@ -170,11 +171,11 @@ TEST_F(TrackerTest, AnExpiredProxyNoLongerCountsSoAnotherIsDialled) {
 
 TEST_F(TrackerTest, ANewerGenerationAllowsNewLeasesBeforeOldTunnelsAreGone) {
   tracker_.set_connection_count(1, now_);
-  tracker_.mention(proxy("old", 1), now_);
+  tracker_.mention(tracked_proxy("old", 1), now_);
   Lease old = claim("old");
   EXPECT_FALSE(may_lease());
 
-  tracker_.mention(proxy("new", 2), now_);
+  tracker_.mention(tracked_proxy("new", 2), now_);
   Lease fresh = claim("new");
 
   EXPECT_FALSE(may_lease());
@@ -282,9 +283,9 @@ TEST_F(TrackerTest, ChangesOfTopologyAreStampedAndNothingElseIs) {
   };
   EXPECT_TRUE(stamped([&] { mention({"a", "b"}); })) << "membership";
   EXPECT_FALSE(stamped([&] { mention({"a"}); })) << "heard again";
-  EXPECT_TRUE(stamped([&] { tracker_.mention(proxy("a", 1), now_); })) << "generation";
-  EXPECT_TRUE(stamped([&] { tracker_.mention(proxy("a", 1, "g"), now_); })) << "group";
-  ProxyInfo draining = proxy("b");
+  EXPECT_TRUE(stamped([&] { tracker_.mention(tracked_proxy("a", 1), now_); })) << "generation";
+  EXPECT_TRUE(stamped([&] { tracker_.mention(tracked_proxy("a", 1, "g"), now_); })) << "group";
+  ProxyInfo draining = tracked_proxy("b");
   draining.draining = true;
   EXPECT_TRUE(stamped([&] { tracker_.mention(draining, now_); })) << "draining";
   EXPECT_TRUE(stamped([&] { tracker_.set_connection_count(5, now_); })) << "count";
@@ -298,19 +299,19 @@ TEST_F(TrackerTest, ChangesOfTopologyAreStampedAndNothingElseIs) {
 TEST_F(TrackerTest, MoreProxiesThanTheLimitAreIgnoredAndCounted) {
   Tracker small({.max_proxies = 2}, now_);
 
-  EXPECT_TRUE(small.mention(proxy("a"), now_));
-  EXPECT_TRUE(small.mention(proxy("b"), now_));
-  EXPECT_FALSE(small.mention(proxy("c"), now_));
-  EXPECT_TRUE(small.mention(proxy("a"), now_)) << "known already";
+  EXPECT_TRUE(small.mention(tracked_proxy("a"), now_));
+  EXPECT_TRUE(small.mention(tracked_proxy("b"), now_));
+  EXPECT_FALSE(small.mention(tracked_proxy("c"), now_));
+  EXPECT_TRUE(small.mention(tracked_proxy("a"), now_)) << "known already";
 
   EXPECT_EQ(small.tracked().size(), 2u);
   EXPECT_EQ(small.stats().ignored_full, 1u);
 }
 
 TEST_F(TrackerTest, NamesThatAreEmptyOrTooLongAreIgnoredAndCounted) {
-  EXPECT_FALSE(tracker_.mention(proxy(""), now_));
-  EXPECT_FALSE(tracker_.mention(proxy(std::string(257, 'x')), now_));
-  ProxyInfo far = proxy("a");
+  EXPECT_FALSE(tracker_.mention(tracked_proxy(""), now_));
+  EXPECT_FALSE(tracker_.mention(tracked_proxy(std::string(257, 'x')), now_));
+  ProxyInfo far = tracked_proxy("a");
   far.address = std::string(257, 'x');
   EXPECT_FALSE(tracker_.mention(far, now_));
 
