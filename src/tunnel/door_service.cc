@@ -20,6 +20,11 @@ constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without de
 constexpr Duration kShortestTurn = std::chrono::milliseconds(1);
 constexpr Duration kLongestTurn = std::chrono::seconds(1);
 
+void end_wait(net::StreamSocket& socket) {
+  boost::system::error_code ignored;
+  socket.close(ignored);
+}
+
 // OK if there is a byte to read; an end is none.
 asio::awaitable<Status> readable(net::StreamSocket& socket) {
   const auto [error] = co_await socket.async_wait(asio::socket_base::wait_read, kAsValue);
@@ -49,7 +54,7 @@ void Door::start() {
 void Door::close() {
   closed_ = true;
   listener_.close();
-  waiting_.clear();
+  for (auto& [ticket, socket] : waiting_) end_wait(socket);
   turn_.cancel();
   room_.cancel();
 }
@@ -73,18 +78,25 @@ asio::awaitable<void> Door::accept() {
     if (!ticket) continue;  // closes it
     waiting_.emplace(*ticket, std::move(came->socket));
     tasks_.spawn(await_byte(*ticket));
-    if (const auto quiet = admission_.make_room(parts_.clock.now())) waiting_.erase(*quiet);
+    const auto quiet = admission_.make_room(parts_.clock.now());
+    const auto found = quiet ? waiting_.find(*quiet) : waiting_.end();
+    if (found != waiting_.end()) end_wait(found->second);
   }
 }
 
-// The socket may be closed and gone meanwhile: then the wait ends with an error.
+// Only this coroutine removes a socket that it waits for: Asio still refers to the socket when
+// join() cancels the wait. Others close it, and the wait ends with an error.
 asio::awaitable<void> Door::await_byte(Admission::Ticket ticket) {
   const auto found = waiting_.find(ticket);
   if (found == waiting_.end()) co_return;
+  const net::StreamSocket& socket = found->second;
   const Status spoke = co_await net::within(first_byte_, readable(found->second),
                                             absl::DeadlineExceededError("it said nothing"));
-  if (closed_) co_return;
-  if (spoke.ok()) {
+  if (closed_) {
+    waiting_.erase(ticket);
+    co_return;
+  }
+  if (spoke.ok() && socket.is_open()) {
     admission_.spoke(ticket);
   } else {
     admission_.finish(ticket, Admission::Outcome::Quiet, parts_.clock.now());

@@ -56,6 +56,7 @@ class Door {
   Admission admission_;
   Enter enter_;
   Listener listener_;
+  // Sockets before their first byte, until await_byte() has ended, and after it until admitted.
   std::unordered_map<Admission::Ticket, net::StreamSocket> waiting_;
   bool closed_ = false;
   uint64_t no_descriptors_ = 0;  // times nothing could be accepted for want of them

@@ -46,6 +46,11 @@ class DoorTest : public testing::Test {
     return condition();
   }
 
+  asio::awaitable<void> close_and_end(bool& joined) {
+    door_.close();
+    co_await end(joined);
+  }
+
   asio::io_context loop_;
   SystemClock clock_;
   uint16_t port_ = 0;
@@ -86,6 +91,18 @@ TEST_F(DoorTest, WhoSaysNothingDoesNotStandInTheWay) {
 }
 
 // As a balancer's check of the port does: it must not use up what its address may fail.
+// As a proxy stops: join() cancels the wait for a first byte before the loop has run its handler.
+TEST_F(DoorTest, ASocketOutlivesTheWaitForItsFirstByte) {
+  open();
+  const tcp::socket silent = connect();
+  ASSERT_TRUE(run_until([&] { return door_.admission().quiet() == 1; }));
+  bool joined = false;
+
+  tasks_.spawn(close_and_end(joined));
+
+  EXPECT_TRUE(run_until([&] { return joined; }));
+}
+
 TEST_F(DoorTest, WhoLeavesWithoutAByteHasNotFailed) {
   open();
   for (int i = 0; i < 3; ++i) (void)connect();

@@ -157,7 +157,10 @@ spec:
   std::map<char, std::unique_ptr<SpillClients>> clients_;
 };
 
-TEST_F(Spill, TheLocalZoneFillsTheRestSpillsAndComesBack) {
+// Nightly: it measures shares second by second.
+class SpillNightly : public Spill {};
+
+TEST_F(SpillNightly, TheLocalZoneFillsTheRestSpillsAndComesBack) {
   ASSERT_NO_FATAL_FAILURE(start());
 
   const std::vector<Step> steps = run_all();
@@ -238,7 +241,7 @@ TEST_F(Spill, ACrowdIsServedAsLongAsThereArePlaces) {
   EXPECT_LT(beyond(), 0.01);
 }
 
-TEST_F(Spill, WithTheControllerDeadItIsStillBounded) {
+TEST_F(SpillNightly, WithTheControllerDeadItIsStillBounded) {
   ASSERT_NO_FATAL_FAILURE(start());
   fleet_.controller().kill();
   ASSERT_TRUE(eventually(

@@ -179,7 +179,10 @@ class TrackSpill : public testing::Test {
   std::unique_ptr<KeptClients> clients_;
 };
 
-TEST_F(TrackSpill, TheKernelFillsTheLocalZoneSpillsTheRestAndComesBack) {
+// Nightly: it measures shares second by second.
+class TrackSpillNightly : public TrackSpill {};
+
+TEST_F(TrackSpillNightly, TheKernelFillsTheLocalZoneSpillsTheRestAndComesBack) {
   for (const Offer& offer :
        {Offer{.offered = 0.6, .least = 0.9}, Offer{.offered = 1.3, .least = 0.55, .most = 0.8},
         Offer{.offered = 0.8, .least = 0.9}}) {
@@ -203,7 +206,7 @@ TEST_F(TrackSpill, TheKernelFillsTheLocalZoneSpillsTheRestAndComesBack) {
 }
 
 // One holder has all places as its fixed share; there are no more than that for anybody.
-TEST_F(TrackSpill, WithTheControllerDeadTheKernelStillKeepsToTheCapacity) {
+TEST_F(TrackSpillNightly, WithTheControllerDeadTheKernelStillKeepsToTheCapacity) {
   fleet_->cluster().controller().kill();
   let_pass(11s);  // leases run out, then what they held beyond the fixed shares
 

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "base/check.h"
 #include "support/eventually.h"
@@ -23,15 +24,37 @@ namespace {
 
 constexpr time_t kPatienceSeconds = 10;
 
+// A socket that is connected, from `source` unless it is "". Each try has a socket of its own: one
+// whose connect() failed or was interrupted is of no further use.
+int connected(int family, std::span<const std::byte> address, const std::string& source,
+              const std::string& shown) {
+  int made = -1;
+  int error = 0;
+  const auto connects = [&] {
+    made = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (!source.empty()) {
+      sockaddr_in from = {};
+      from.sin_family = AF_INET;
+      ::inet_pton(AF_INET, source.c_str(), &from.sin_addr);
+      const auto* bound = reinterpret_cast<const sockaddr*>(&from);
+      HF_CHECK(::bind(made, bound, sizeof(from)) == 0, "binding to " + source);
+    }
+    const auto* general = reinterpret_cast<const sockaddr*>(address.data());
+    if (::connect(made, general, static_cast<socklen_t>(address.size())) == 0) return true;
+    error = errno;
+    ::close(made);
+    return false;
+  };
+  HF_CHECK(eventually(connects, std::chrono::seconds(kPatienceSeconds)),
+           fmt::format("connecting to {}: {}", shown, std::strerror(error)));
+  return made;
+}
+
 int connect_unix(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const auto* general = reinterpret_cast<const sockaddr*>(&address);
-  const auto connects = [&] { return ::connect(made, general, sizeof(address)) == 0; };
-  HF_CHECK(eventually(connects, std::chrono::seconds(kPatienceSeconds)), "connecting to " + path);
-  return made;
+  return connected(AF_UNIX, std::as_bytes(std::span(&address, 1)), "", path);
 }
 
 int connect_tcp(const std::string& text, const std::string& source) {
@@ -40,18 +63,7 @@ int connect_tcp(const std::string& text, const std::string& source) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(std::atoi(text.c_str() + colon + 1)));
   ::inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr);
-  const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (!source.empty()) {
-    sockaddr_in from = {};
-    from.sin_family = AF_INET;
-    ::inet_pton(AF_INET, source.c_str(), &from.sin_addr);
-    const auto* bound = reinterpret_cast<const sockaddr*>(&from);
-    HF_CHECK(::bind(made, bound, sizeof(from)) == 0, "binding to " + source);
-  }
-  const auto* general = reinterpret_cast<const sockaddr*>(&address);
-  const auto connects = [&] { return ::connect(made, general, sizeof(address)) == 0; };
-  HF_CHECK(eventually(connects, std::chrono::seconds(kPatienceSeconds)), "connecting to " + text);
-  return made;
+  return connected(AF_INET, std::as_bytes(std::span(&address, 1)), source, text);
 }
 
 std::string field_of(const std::string& head, std::string_view name) {
