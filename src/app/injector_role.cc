@@ -48,11 +48,10 @@ asio::awaitable<void> leave(asio::signal_set& signals, Injector& injector, Durat
   co_await (net::pause(delay) || signals.async_wait(asio::as_tuple(asio::use_awaitable)));
 }
 
-asio::awaitable<void> run_injector_until_told(asio::io_context& loop, const InjectorRole& role,
+asio::awaitable<void> run_injector_until_told(asio::signal_set& signals, const InjectorRole& role,
                                               Injector& injector) {
-  net::TaskGroup watchdog(loop.get_executor());
+  net::TaskGroup watchdog(signals.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
-  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
   injector.start();
   tell_systemd("READY=1");
   for (;;) {
@@ -75,13 +74,14 @@ asio::awaitable<void> run_injector_until_told(asio::io_context& loop, const Inje
 int run_injector(const InjectorRole& role) {
   const SystemClock clock;
   asio::io_context loop{1};
+  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);  // before anything is opened
   Injector injector(loop.get_executor(), clock, role.loaded.config.injector, role.version);
   const Result<std::vector<std::string>> addresses = injector.listen();
-  asio::co_spawn(loop,
-                 addresses.ok() ? run_injector_until_told(loop, role, injector) : injector.stop(),
-                 [](const std::exception_ptr& thrown) {
-                   HF_CHECK(thrown == nullptr, "stopping does not throw");
-                 });
+  asio::co_spawn(
+      loop, addresses.ok() ? run_injector_until_told(signals, role, injector) : injector.stop(),
+      [](const std::exception_ptr& thrown) {
+        HF_CHECK(thrown == nullptr, "stopping does not throw");
+      });
   if (addresses.ok()) {
     for (const std::string& address : *addresses) {
       log::info("injector serves", {{"address", address}});

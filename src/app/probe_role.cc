@@ -67,11 +67,10 @@ void reload_probe(const ProbeRole& role, probe::HandlerServer& handler) {
   log::info("list of probes read again", {{"probes", registry->probes().size()}});
 }
 
-asio::awaitable<void> run_probe_until_told(asio::io_context& loop, const ProbeRole& role,
+asio::awaitable<void> run_probe_until_told(asio::signal_set& signals, const ProbeRole& role,
                                            probe::HandlerServer& handler) {
-  net::TaskGroup watchdog(loop.get_executor());
+  net::TaskGroup watchdog(signals.get_executor());
   if (const auto period = watchdog_period()) watchdog.spawn(feed_watchdog(*period));
-  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
   tell_systemd("READY=1");
   for (;;) {
     const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -95,6 +94,7 @@ int run_probe(const ProbeRole& role) {
   if (!registry.ok()) return exit_with(registry.status(), kExitBadConfig);
   const SystemClock clock;
   asio::io_context loop{1};
+  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);  // before anything is opened
   metrics::Registry metrics({.version = role.version, .max_series = probe::kMaxSeries});
   probe::ProberService prober(
       loop.get_executor(),
@@ -104,7 +104,8 @@ int run_probe(const ProbeRole& role) {
                                handler_options(config));
   handler.use(*std::move(registry));
   const Status listening = listen(handler, config);
-  asio::co_spawn(loop, listening.ok() ? run_probe_until_told(loop, role, handler) : handler.stop(),
+  asio::co_spawn(loop,
+                 listening.ok() ? run_probe_until_told(signals, role, handler) : handler.stop(),
                  [](const std::exception_ptr& thrown) {
                    HF_CHECK(thrown == nullptr, "stopping does not throw");
                  });

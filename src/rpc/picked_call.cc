@@ -160,6 +160,11 @@ Status PickHealthyService::outcome(const Running& running, const PickedCall& opt
   if (running.call.has_running()) {
     return absl::DeadlineExceededError(fmt::format("no answer within {}", timeout));
   }
+  // One that says it does not serve has done nothing. If another attempt may have been carried out,
+  // the call's outcome is unknown, whatever the last one said.
+  for (const Running::Tried& tried : running.attempts) {
+    if (tried.ended && !is_not_active(*tried.ended)) return *tried.ended;
+  }
   if (running.last_ended) return *running.attempts[*running.last_ended].ended;
   return no_connection(options.timeout);
 }

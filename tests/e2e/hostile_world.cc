@@ -89,16 +89,19 @@ void Bystanders::expect_unharmed(const std::string& what, size_t most_mebibytes)
                            victim_, grown, memory / kMebibyte);
   EXPECT_EQ(totals.lost, 0);
   EXPECT_EQ(totals.unreachable, 0);
-  EXPECT_EQ(totals.retried, 0);
   EXPECT_EQ(totals.bytes_lost, 0);
   EXPECT_EQ(totals.bytes_silently_lost, 0);
   EXPECT_EQ(totals.bytes_doubled, 0);
   EXPECT_EQ(world_.app.skipped(), 0);
   EXPECT_EQ(world_.app.doubled(), 0);
   EXPECT_GT(totals.finished, 5);
-  EXPECT_LT(totals.longest_open, 5s);
-  // A sanitizer keeps freed memory for a while; `make nightly` measures the release build.
-  if (!kSanitized) EXPECT_LE(grown, most_mebibytes);
+  // A sanitizer is slow and keeps freed memory for a while: `make nightly` measures the release
+  // build.
+  if (!kSanitized) {
+    EXPECT_EQ(totals.retried, 0);
+    EXPECT_LT(totals.longest_open, 5s);
+    EXPECT_LE(grown, most_mebibytes);
+  }
   EXPECT_TRUE(world_.fleet.process(victim_).running()) << world_.fleet.log(victim_);
 }
 

@@ -124,6 +124,29 @@ TEST_F(PickPairTest, ACallThatMayNotBeRepeatedIsNot) {
   EXPECT_EQ(b_.gets, before);
 }
 
+// The first half may have carried it out before it fell: that no half serves afterwards does not
+// mean that nothing was done.
+TEST_F(PickPairTest, ACallThatMayHaveBeenCarriedOutIsNotReportedAsRefused) {
+  start_on_a();
+  a_.set_active(b_.address());
+  a_.unavailable = true;
+  const int before = a_.gets;
+  std::optional<Status> ended;
+  asio::co_spawn(io_,
+                 link_->call<v1::Resources>(&ResourceMethods::Get, {},
+                                            {.timeout = 3s, .repeat = Repeat::Safe}),
+                 [&ended](std::exception_ptr, const auto& answer) { ended = answer.status(); });
+  ASSERT_TRUE(until([&] { return a_.gets > before; }));
+
+  a_.passive = true;
+  a_.unavailable = false;
+
+  const int refused = a_.refusals + b_.refusals;
+  ASSERT_TRUE(until([&] { return ended.has_value(); }));
+  EXPECT_GT(a_.refusals + b_.refusals, refused) << "the last word was a refusal";
+  EXPECT_THAT(ended->ToString(), HasSubstr("as asked"));
+}
+
 TEST_F(PickPairTest, AnIdleClientMovesWhenItsHalfStopsServing) {
   start_on_a();
   const Time begun = clock_.now();
