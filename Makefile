@@ -35,7 +35,8 @@ demo: build ## see it work: proxies, agents, traffic, faults; leaves the fleet r
 test: tests-setup ## the gate: every test under sanitizers, in one go; CI runs exactly this
 	@tools/run-tests
 
-check: tests-setup ## what changed: format, style, clang-tidy, build, its tests; for daily work
+check: ## what changed: format, style, clang-tidy, build, its tests; for daily work
+	@tools/stage setup tools/setup test check
 	@tools/check
 
 nightly: ## hours: release-build process tests, all seeds, TSan, fuzzing, benchmarks; says what failed

@@ -1,10 +1,16 @@
 #include "cache/table_memory.h"
 
-#include <sanitizer/asan_interface.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+
+// The header comes with the sanitizers' runtime, which a machine that only builds does not have.
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
 
 #include "base/check.h"
 
