@@ -77,8 +77,15 @@ Discovery read_discovery(const Result<v1::GetServiceConfigResponse>& answer) {
 }
 
 // Its own coroutine, because a task that drops its connection is among those waited for.
-asio::awaitable<void> end_tasks(std::unique_ptr<net::TaskGroup> tasks) {
+//
+// gRPC 1.51 leaks a socket if its channel is destroyed after the client's preface and before the
+// server's SETTINGS. So the channel is kept until its dial has ended, which takes the channel's
+// connect timeout at most.
+asio::awaitable<void> let_go(Pinned connection, std::unique_ptr<net::TaskGroup> tasks) {
   co_await tasks->join();
+  while (connection->channel->GetState(false) == GRPC_CHANNEL_CONNECTING) {
+    if (!co_await net::pause(kDialPoll)) co_return;
+  }
 }
 
 }  // namespace
@@ -217,7 +224,7 @@ void PickHealthyService::wake_waiters() {
 void PickHealthyService::release(uint64_t connection) {
   auto held = held_.extract(connection);
   paired_.erase(connection);
-  tasks_.spawn(end_tasks(std::move(held.mapped().tasks)));
+  tasks_.spawn(let_go(std::move(held.mapped().connection), std::move(held.mapped().tasks)));
 }
 
 asio::awaitable<void> PickHealthyService::run_timer() {

@@ -100,6 +100,45 @@ class GoAwayPort {
   uint64_t accepted_ = 0;
 };
 
+// A port that accepts one connection, says SETTINGS when it is told to, and notices the end.
+class LatePort {
+ public:
+  explicit LatePort(asio::io_context& io) : acceptor_(io, {asio::ip::address_v4::loopback(), 0}) {
+    asio::co_spawn(io, accept(), asio::detached);
+  }
+  std::string address() const {
+    return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  }
+  bool greeted() const { return greeted_; }
+  bool ended() const { return ended_; }
+  void say_settings() {
+    boost::system::error_code ignored;
+    asio::write(*socket_, asio::buffer(std::string_view("\0\0\0\4\0\0\0\0\0", 9)), ignored);
+  }
+  void refuse_more() { acceptor_.close(); }
+  void close() { socket_.reset(); }
+
+ private:
+  asio::awaitable<void> accept() {
+    auto [error, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
+    if (error) co_return;
+    socket_ = std::move(socket);
+    std::array<char, 256> bytes{};
+    for (;;) {
+      auto [failed, count] = co_await socket_->async_read_some(asio::buffer(bytes),
+                                                               asio::as_tuple(asio::use_awaitable));
+      if (failed) break;
+      greeted_ = true;
+    }
+    ended_ = true;
+  }
+
+  asio::ip::tcp::acceptor acceptor_;
+  std::optional<asio::ip::tcp::socket> socket_;
+  bool greeted_ = false;
+  bool ended_ = false;
+};
+
 class PickHealthyTest : public testing::Test {
  protected:
   ~PickHealthyTest() override { stop(); }
@@ -289,6 +328,23 @@ TEST_F(PickHealthyTest, AServerThatAcceptsAndNeverAnswersIsPassedBy) {
   start({mute.address(), mute.address(), other.address()});
 
   EXPECT_EQ(get(), "other");
+}
+
+// gRPC 1.51 leaves a connection open for ever whose channel is destroyed between the client's
+// preface and the server's SETTINGS.
+TEST_F(PickHealthyTest, AConnectionGivenUpWhileItIsMadeIsClosed) {
+  LatePort late(io_);
+  start({late.address()});
+  ASSERT_TRUE(until([&] { return late.greeted(); }));
+  late.refuse_more();
+
+  ASSERT_TRUE(link_->replace_channel_options(channel_).ok());
+  io_.run_for(50ms);
+  late.say_settings();
+
+  EXPECT_TRUE(until([&] { return late.ended(); }));
+  late.close();
+  stop();  // whatever still reads from `late` ends with it
 }
 
 TEST_F(PickHealthyTest, AServerThatTakesConnectionsBackIsDialledNoOftenerThanDecided) {
