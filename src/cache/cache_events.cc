@@ -40,6 +40,7 @@ events::Event to_event(const KindPolicy& policy, const Change& change) {
 
 Status Cache::on_events(v1::WatchResponse& message, int from, Moment now) {
   TRY(const int64_t last, check_order(message, from));
+  const bool began_unknown = newest_ == 0;  // an old server's Init carries no revision
   newest_ = last;
   unpublished_ = true;  // every table is now whole up to here, whatever the events are of
   std::vector<events::Event> seen;
@@ -51,6 +52,7 @@ Status Cache::on_events(v1::WatchResponse& message, int from, Moment now) {
   if (begun || !fan_out_.initialised()) return absl::OkStatus();
   if (!seen.empty()) wake(fan_out_.append(std::move(seen), now.time));
   fan_out_.note_latest(newest_);
+  if (began_unknown) fan_out_.forget_up_to(newest_);
   return absl::OkStatus();
 }
 

@@ -240,6 +240,22 @@ TEST_F(CacheWatchTest, AStreamThatBeginsAnewClosesWatchersAndThoseThatWaitAreTol
   EXPECT_EQ(take_all(*waiting).front().revision(), 20);
 }
 
+TEST_F(CacheWatchTest, AfterAnInitWithoutARevisionNobodyResumesFromBeforeTheFirstEvent) {
+  load({Kind::Agent});
+  rig.close(absl::OutOfRangeError("compacted"));
+  rig.send({init({Kind::Agent}, 0)});
+  rig.answer(Kind::Agent, {{"a", 15}}, {.revision = 20});
+  events::WatchRequest resume = request({Kind::Agent}, false);
+  resume.after_revision = 10;
+  EXPECT_FALSE(rig.cache.fan_out().add(resume).ok());
+
+  rig.send({put_event(Kind::Agent, "a", 21)});
+
+  EXPECT_EQ(rig.cache.fan_out().add(resume).status().code(), absl::StatusCode::kOutOfRange);
+  resume.after_revision = 21;
+  EXPECT_TRUE(rig.cache.fan_out().add(resume).ok());
+}
+
 TEST_F(CacheWatchTest, AKindThatIsDroppedOrAddedLetsWatchersBeginAgain) {
   load({Kind::Agent, Kind::Service});
   const Result<WatcherId> first = watch({Kind::Service});

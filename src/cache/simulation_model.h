@@ -20,6 +20,20 @@ namespace holdfast::cache {
 // What a server says of itself; new ones say everything.
 enum class Age : uint8_t { New, NoUpTo, NoStatus, BareInit };
 
+// Three seeds in ten have a server that is older, each in its own way.
+inline Age age_of(uint64_t seed) {
+  switch (seed % 10) {
+    case 7:
+      return Age::NoUpTo;
+    case 8:
+      return Age::NoStatus;
+    case 9:
+      return Age::BareInit;
+    default:
+      return Age::New;
+  }
+}
+
 using Key = std::pair<Kind, std::string>;
 
 struct LogEntry {

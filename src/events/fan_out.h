@@ -92,6 +92,8 @@ class FanOut {
   // may concern nobody.
   void note_latest(int64_t revision) { latest_ = std::max(latest_, revision); }
   int64_t latest() const { return latest_; }
+  // Watchers cannot resume from before this revision: events up to there may be missing.
+  void forget_up_to(int64_t revision) { floor_ = std::max(floor_, revision); }
   size_t watcher_count() const { return watchers_.size(); }
   size_t event_count() const { return ring_.size(); }
   size_t bytes() const { return bytes_; }
