@@ -1,5 +1,6 @@
 #include "e2e/track_fleet.h"
 
+#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mount.h>
@@ -108,6 +109,18 @@ ProgramOutcome TrackFleet::track(const std::string& verb, const Arguments& more)
 void TrackFleet::load() {
   const ProgramOutcome loaded = track("load");
   HF_CHECK(loaded.exit_code == 0, loaded.error);
+}
+
+// The kernel frees a link some time after its last pin is gone.
+bool TrackFleet::detach_sockops() const {
+  if (!std::filesystem::remove(pins_ + "/link_hf_sockops")) return false;
+  const track::Descriptor folder(::open(cgroup_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto is_detached = [&] {
+    __u32 count = 0;
+    return ::bpf_prog_query(folder.get(), BPF_CGROUP_SOCK_OPS, 0, nullptr, nullptr, &count) == 0 &&
+           count == 0;
+  };
+  return eventually(is_detached, 10s);
 }
 
 void TrackFleet::start_agent(const Arguments& more) {

@@ -36,6 +36,8 @@ class TrackFleet {
   // holdfastd track VERB, with the pins and the cgroup of this fleet.
   ProgramOutcome track(const std::string& verb, const Arguments& more = {}) const;
   void load();  // aborts unless it succeeds
+  // Takes away the one program that sees connections end. False if the kernel keeps it for 10 s.
+  bool detach_sockops() const;
   // An agent of zone "a"; `more` as --set pairs. Another start of the same replaces it.
   void start_agent(const Arguments& more = {});
   void kill_agent() { cluster_.process(kAgent).kill(); }
