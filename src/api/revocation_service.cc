@@ -44,16 +44,16 @@ ha::RevocationRules revocation_rules() {
 }
 
 asio::awaitable<void> RevocationService::run() {
-  for (;;) {
-    const bool slept = co_await net::pause(kLookEvery);
-    if (!slept) co_return;
-    for (const std::string& file : ha::quarantine_files(parts_.folder)) {
-      if (ha::is_gone_through(parts_.folder, file)) continue;
-      Status status = co_await go_through(file);
-      if (status.ok()) status = ha::set_gone_through(parts_.folder, file);
-      if (!status.ok()) {
-        log::debug("revocations wait", {{"file", file}, {"why", status.ToString()}});
-      }
+  while (co_await net::pause(kLookEvery)) co_await look();
+}
+
+asio::awaitable<void> RevocationService::look() {
+  for (const std::string& file : ha::quarantine_files(parts_.folder)) {
+    if (ha::is_gone_through(parts_.folder, file)) continue;
+    Status status = co_await go_through(file);
+    if (status.ok()) status = ha::set_gone_through(parts_.folder, file);
+    if (!status.ok()) {
+      log::debug("revocations wait", {{"file", file}, {"why", status.ToString()}});
     }
   }
 }
@@ -62,6 +62,11 @@ asio::awaitable<Status> RevocationService::go_through(std::string file) {
   CO_TRY(const ha::QuarantineHeader header, ha::load_quarantine_header(parts_.folder, file));
   // Nobody was told that the others happened.
   if (!header.acknowledged) co_return absl::OkStatus();
+  // The file is written before the copy is taken in. Until then the store shows the lost history,
+  // in which everything is taken away already.
+  if (parts_.replica.facts().head == header.head) {
+    co_return absl::UnavailableError("the store still has the history that was lost");
+  }
   if (!waiting_ || waiting_->file != file) {
     CO_TRY(std::vector<ha::Revocation> found,
            co_await store::run_on<Found>(
@@ -82,7 +87,7 @@ asio::awaitable<Status> RevocationService::apply(ha::Revocation revocation) {
   std::optional<store::Operation> operation =
       ha::to_operation(revocation, current, revocation_rules());
   if (!operation) co_return absl::OkStatus();
-  CO_TRY_OK(co_await parts_.writes.write(*std::move(operation)));
+  CO_TRY_OK(co_await parts_.write(*std::move(operation)));
   applied_ += 1;
   log::warn("taken away again, as in the history that was lost", {{"key", revocation.key}});
   co_return absl::OkStatus();

@@ -6,13 +6,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "api/pair_writes.h"
 #include "base/result.h"
 #include "ha/quarantine.h"
+#include "store/replica.h"
 #include "store/store.h"
 
 namespace holdfast::api {
@@ -25,15 +26,19 @@ ha::RevocationRules revocation_rules();
 class RevocationService {
  public:
   struct Parts {
-    store::Store& reads;  // this half's own copy
-    PairWrites writes;
+    store::Store& reads;      // this half's own copy
+    store::Replica& replica;  // the same
+    // As PairWrites::write().
+    std::function<asio::awaitable<Status>(store::Operation)> write;
     asio::thread_pool& worker;  // reads the files, which may be large
     std::string folder;
   };
   explicit RevocationService(Parts parts) : parts_(std::move(parts)) {}
 
-  // Until cancelled.
+  // Looks every second, until cancelled.
   asio::awaitable<void> run();
+  // Once: a file that cannot be gone through to its end waits for the next time.
+  asio::awaitable<void> look();
   uint64_t applied() const { return applied_; }
 
  private:

@@ -157,9 +157,7 @@ Status Controller::listen() {
   if (pair_ != nullptr) {
     report_pair();
     tasks_.spawn(find_identity());
-    revocations_.emplace(
-        api::RevocationService::Parts{*store_, *pair_writes(), files_, divergence_folder()});
-    tasks_.spawn(revocations_->run());
+    take_away_again();
     pair_->service().start();
   }
   tenure_.start();

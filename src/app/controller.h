@@ -97,7 +97,9 @@ class Controller {
   ha::PairService* pair_service() { return pair_ == nullptr ? nullptr : &pair_->service(); }
   // Of what this half wrote and the pair did not keep.
   std::string divergence_folder() const;
+  store::Replica& replica() const;               // requires: of a pair
   std::optional<api::PairWrites> pair_writes();  // of a pair
+  void take_away_again();                        // starts revocations_
   asio::awaitable<void> find_identity();
   Status use_joined_identity();
   void follow_pair_identity();

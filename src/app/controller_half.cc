@@ -15,10 +15,14 @@
 
 namespace holdfast::app {
 
-std::unique_ptr<ControllerPair> Controller::make_pair() {
-  if (!options_.pair) return nullptr;
+store::Replica& Controller::replica() const {
   auto* replica = dynamic_cast<store::Replica*>(store_.get());
   HF_CHECK(replica != nullptr, "a pair's store can be replicated");
+  return *replica;
+}
+
+std::unique_ptr<ControllerPair> Controller::make_pair() {
+  if (!options_.pair) return nullptr;
   options_.pair->quarantine_folder = options_.data_dir + "/divergence";
   options_.pair->alone_file = options_.data_dir + "/alone";
   ha::PairOptions options = *options_.pair;
@@ -26,7 +30,7 @@ std::unique_ptr<ControllerPair> Controller::make_pair() {
   options.half.schema_min = resource::kSchemaMin;
   options.half.schema_max = resource::kSchemaMax;
   return std::make_unique<ControllerPair>(
-      ControllerPair::Parts{loop_, clock_, *store_, *replica, gate_}, std::move(options),
+      ControllerPair::Parts{loop_, clock_, *store_, replica(), gate_}, std::move(options),
       [this] { on_pair_changed(); });
 }
 
@@ -37,6 +41,19 @@ std::string Controller::divergence_folder() const {
 std::optional<api::PairWrites> Controller::pair_writes() {
   if (pair_ == nullptr) return std::nullopt;
   return api::PairWrites(pair_->store(), pair_->service());
+}
+
+void Controller::take_away_again() {
+  revocations_.emplace(api::RevocationService::Parts{
+      .reads = *store_,
+      .replica = replica(),
+      .write =
+          [writes = *pair_writes()](store::Operation operation) mutable {
+            return writes.write(std::move(operation));
+          },
+      .worker = files_,
+      .folder = divergence_folder()});
+  tasks_.spawn(revocations_->run());
 }
 
 // Who asks how this half is wants one that serves, and obeys nobody who does not name its epoch.
