@@ -20,6 +20,7 @@
 #include "support/http_client.h"
 #include "support/netns.h"
 #include "support/paths.h"
+#include "track/bpf_handles.h"
 #include "track/bpf_loader.h"
 
 namespace holdfast::test {
