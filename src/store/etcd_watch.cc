@@ -101,6 +101,8 @@ asio::awaitable<Status> EtcdWatch::connect() {
   // This finds a member that answers, and compaction, which etcd's watch itself notices one
   // revision too late.
   CO_TRY_OK((co_await check_watchable(client_, keys_, changes_.seen())).status());
+  // close() may have come when the answer was already there: then nothing cancels what follows.
+  if (closed_) co_return absl::CancelledError("the watch was closed");
   changes_.restart();
   member_ = client_.member_in_use();
   stream_ = std::make_unique<EtcdWatchStream>(executor_);

@@ -237,11 +237,33 @@ TEST_P(StoreContract, ClosingAWatchEndsItsNext) {
   commit({check("nothing", Precondition::Absent)});
   EXPECT_EQ(ended, std::nullopt);
 
-  watch->close();
+  close_soon(*watch);
   while (!ended) harness_->io().run_one();
 
   EXPECT_EQ(ended->code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(run(watch->next()).status().code(), absl::StatusCode::kCancelled);
+}
+
+// Also while it is being opened: the commit ends before, with or after what the watch asks first.
+TEST_P(StoreContract, ClosingAWatchAtAnyTimeEndsItsNext) {
+  for (int round = 0; round < 100; ++round) {
+    const auto watch = open_watch(KeyRange{}, origin());
+    std::optional<Status> ended;
+    asio::co_spawn(harness_->io(), watch->next(),
+                   [&ended](std::exception_ptr, Result<std::vector<Change>> changes) {
+                     ended = changes.status();
+                   });
+    commit({check("nothing", Precondition::Absent)});
+
+    close_soon(*watch);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!ended && std::chrono::steady_clock::now() < deadline) {
+      harness_->io().run_one_for(std::chrono::milliseconds(20));
+    }
+
+    ASSERT_TRUE(ended) << "in round " << round;
+    EXPECT_EQ(ended->code(), absl::StatusCode::kCancelled);
+  }
 }
 
 }  // namespace holdfast::store
