@@ -20,10 +20,12 @@ inside dpkg --purge holdfast >/dev/null 2>&1 || true
 inside userdel holdfast 2>/dev/null || true
 rm -rf "$root/var/lib/holdfast" "$root/etc/holdfast" "$root/var/log/holdfast"
 
-# Every file where a package may put one, without what other packages keep for themselves.
+# Every file where a package may put one, without what other packages keep for themselves and without
+# this checkout, in which other tests write.
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
 listing() {
   inside find /boot /etc /opt /srv /usr /var -xdev \( -path /var/lib/dpkg -o -path /var/cache \
-    -o -path /var/log -o -path /var/tmp \) -prune -o -print | grep -vE '^/etc/(\.pwd\.lock|(passwd|group|shadow|gshadow|subuid|subgid)-?)$' | sort
+    -o -path /var/log -o -path /var/tmp -o -path "$checkout" \) -prune -o -print | grep -vE '^/etc/(\.pwd\.lock|(passwd|group|shadow|gshadow|subuid|subgid)-?)$' | sort
 }
 accounts() { inside cat /etc/passwd /etc/group; }
 
