@@ -140,7 +140,8 @@ class StoreContract : public testing::TestWithParam<MakeStoreHarness> {
     return try_commit(std::move(operations)).status().code();
   }
 
-  // On the loop, where a watch lives: Boost 1.81 would cancel only later what is cancelled elsewhere.
+  // On the loop, where a watch lives: Boost 1.81 would cancel only later what is cancelled
+  // elsewhere.
   void close_soon(Watch& watch) {
     asio::post(harness_->io(), [&watch] { watch.close(); });
   }
