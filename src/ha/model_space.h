@@ -3,8 +3,7 @@
 // named by numbers.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-#include <absl/container/node_hash_map.h>
+#include <absl/hash/hash.h>
 
 #include <array>
 #include <cstdint>
@@ -12,11 +11,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ha/model.h"
 #include "ha/model_node.h"
 
+// The standard containers: those of Abseil have another layout under ASan than in the system's own
+// library, and crash there on Debian 13.
 namespace holdfast::ha::model {
 
 template <typename T>
@@ -32,7 +34,7 @@ class Numbered {
   size_t size() const { return values_.size(); }
 
  private:
-  absl::node_hash_map<T, uint32_t> numbers_{};
+  std::unordered_map<T, uint32_t, absl::Hash<T>> numbers_{};
   std::vector<const T*> values_{};
 };
 
@@ -125,9 +127,10 @@ class Space {
   Numbered<Node> nodes_{};
   Numbered<Message> messages_{};
   Numbered<Ledger> ledgers_{};
-  absl::flat_hash_map<uint64_t, uint32_t> known_{};  // node, input and detail
+  std::unordered_map<uint64_t, uint32_t> known_{};  // node, input and detail
   std::deque<Known> reactions_{};
-  absl::flat_hash_map<std::array<uint32_t, 3>, bool> healed_{};
+  using HealedKey = std::array<uint32_t, 3>;
+  std::unordered_map<HealedKey, bool, absl::Hash<HealedKey>> healed_{};
 };
 
 }  // namespace holdfast::ha::model

@@ -49,7 +49,7 @@ for page in holdfast.1 holdfastd.8 holdfast.yaml.5; do
     echo "$page is not checked: man is not here"
   fi
 done
-unit=/lib/systemd/system/holdfastd-controller.service
+unit=/usr/lib/systemd/system/holdfastd-controller.service
 if inside test -x /usr/bin/systemd-analyze; then
   verified=$(inside systemd-analyze verify --man=no "$unit" 2>&1 | grep holdfast || true)
   [ -z "$verified" ] || { echo "$verified"; exit 1; }

@@ -43,10 +43,10 @@ TEST(Package, HoldsWhatItPromises) {
 
   for (const char* path :
        {"./usr/bin/holdfast\n", "./usr/sbin/holdfastd\n", "./etc/holdfast/holdfast.yaml\n",
-        "./lib/systemd/system/holdfastd-agent.service\n",
-        "./lib/systemd/system/holdfastd-controller.service\n",
-        "./lib/systemd/system/holdfastd-proxy.service\n",
-        "./lib/systemd/system/holdfastd-track.service\n",
+        "./usr/lib/systemd/system/holdfastd-agent.service\n",
+        "./usr/lib/systemd/system/holdfastd-controller.service\n",
+        "./usr/lib/systemd/system/holdfastd-proxy.service\n",
+        "./usr/lib/systemd/system/holdfastd-track.service\n",
         "./usr/share/holdfast/holdfastd-agent-tracking.conf\n",
         "./usr/lib/sysusers.d/holdfast.conf\n", "./usr/lib/tmpfiles.d/holdfast.conf\n",
         "./usr/share/man/man1/holdfast.1.gz\n", "./usr/share/man/man8/holdfastd.8.gz\n",

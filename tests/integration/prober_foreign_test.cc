@@ -11,6 +11,7 @@
 #include "probing.h"
 #include "support/eventually.h"
 #include "support/free_ports.h"
+#include "support/test_certificate.h"
 
 namespace holdfast::test {
 namespace {
@@ -176,14 +177,9 @@ TEST(ForeignTls, AnExpiredCertificateIsFine) {
   TempDir dir;
   const std::string key = dir.file("key");
   const std::string cert = dir.file("cert");
-  const ProgramResult made = run_program(
-      {"sh", "-c",
-       fmt::format(
-           "openssl req -new -newkey rsa:2048 -nodes -keyout {0} -subj /CN=old -out {1}.csr "
-           "&& openssl x509 -req -in {1}.csr -signkey {0} -days -1 -out {1}",
-           key, cert)},
-      20s);
-  ASSERT_EQ(made.exit_code, 0) << made.output;
+  const TestCertificate old = make_test_certificate("old", -1min);
+  std::ofstream(key) << old.private_key_pem;
+  std::ofstream(cert) << old.certificate_pem;
   const ProgramResult expired =
       run_program({"openssl", "x509", "-in", cert, "-noout", "-checkend", "0"}, 5s);
   ASSERT_EQ(expired.exit_code, 1) << "it is expired";

@@ -3,10 +3,9 @@
 // there then) it does not go again.
 #pragma once
 
-#include <absl/container/flat_hash_set.h>
-
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "support/linear.h"
@@ -72,7 +71,7 @@ class LinearSearch {
   std::vector<uint32_t> makers_;  // and how many may make it
   size_t first_open_ = 0;         // of those with an end, the first that is not done
   std::vector<Frame> frames_;
-  absl::flat_hash_set<std::string> been_;
+  std::unordered_set<std::string> been_;
 };
 
 }  // namespace holdfast::test

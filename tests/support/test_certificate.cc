@@ -35,14 +35,14 @@ void name_hosts(X509* certificate) {
 
 }  // namespace
 
-TestCertificate make_test_certificate(const std::string& common_name) {
+TestCertificate make_test_certificate(const std::string& common_name, std::chrono::minutes left) {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();
   HF_CHECK(key != nullptr && certificate != nullptr, "OpenSSL has memory");
   X509_set_version(certificate, X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
   X509_gmtime_adj(X509_getm_notBefore(certificate), -kHourSeconds);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 24 * kHourSeconds);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), std::chrono::seconds(left).count());
   X509_set_pubkey(certificate, key);
   X509_NAME* name = X509_get_subject_name(certificate);
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
