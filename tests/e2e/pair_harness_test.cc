@@ -40,6 +40,25 @@ TEST(PairHistory, EpochsDoNotGoBackForWhoAsksAfterAnAnswer) {
                           "answered in epoch 2"));
 }
 
+TEST(PairHistory, AWriteThatWasUnderWayBeforeAFaultDoesNotCountAsBegunAfterIt) {
+  const auto write = [](int called, int returned, Ending ending = Ending::Ok) {
+    return RegisterCall{.act = Act::Write,
+                        .ending = ending,
+                        .called = Time(std::chrono::seconds(called)),
+                        .returned = Time(std::chrono::seconds(returned))};
+  };
+  const Time fault(std::chrono::seconds(5));
+  PairHistory history;
+
+  history.add(write(4, 9));
+  history.add(write(6, 7, Ending::Unknown));
+  EXPECT_EQ(history.acknowledged_writes(), 1U);
+  EXPECT_EQ(history.acknowledged_writes_since(fault), 0U);
+
+  history.add(write(6, 7));
+  EXPECT_EQ(history.acknowledged_writes_since(fault), 1U);
+}
+
 TEST(PairClient, WhatMayHaveHappenedIsUnknownAndWhatDidNotIsNot) {
   EXPECT_EQ(ending_of(Act::Write, absl::OkStatus()), Ending::Ok);
   EXPECT_EQ(ending_of(Act::Write, absl::DeadlineExceededError("")), Ending::Unknown);

@@ -6,6 +6,13 @@
 #include <map>
 
 namespace holdfast::test {
+namespace {
+
+bool is_acknowledged_write(const RegisterCall& call) {
+  return call.act != Act::Read && call.ending == Ending::Ok;
+}
+
+}  // namespace
 
 std::vector<std::string> wrong_epochs(std::vector<EpochSighting> sightings) {
   std::vector<std::string> wrong;
@@ -37,7 +44,7 @@ std::vector<std::string> wrong_epochs(std::vector<EpochSighting> sightings) {
 
 void PairHistory::add(RegisterCall call) {
   const std::lock_guard lock(mutex_);
-  if (call.act != Act::Read && call.ending == Ending::Ok) ++acknowledged_writes_;
+  if (is_acknowledged_write(call)) ++acknowledged_writes_;
   calls_.push_back(std::move(call));
 }
 
@@ -59,6 +66,13 @@ std::vector<EpochSighting> PairHistory::sightings() const {
 size_t PairHistory::acknowledged_writes() const {
   const std::lock_guard lock(mutex_);
   return acknowledged_writes_;
+}
+
+size_t PairHistory::acknowledged_writes_since(Time begin) const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<size_t>(std::ranges::count_if(calls_, [begin](const RegisterCall& call) {
+    return is_acknowledged_write(call) && call.called >= begin;
+  }));
 }
 
 }  // namespace holdfast::test

@@ -32,6 +32,8 @@ class PairHistory {
   std::vector<RegisterCall> calls() const;
   std::vector<EpochSighting> sightings() const;
   size_t acknowledged_writes() const;
+  // Acknowledged writes whose call began at `begin` or later.
+  size_t acknowledged_writes_since(Time begin) const;
 
  private:
   mutable std::mutex mutex_;
