@@ -158,11 +158,18 @@ Bystanders Hostile::bystanders(const std::string& victim) {
   return {world(), victim, {fleet.ports("px-0").ingress[0]}};
 }
 
-std::unique_ptr<HostilePeer> Hostile::evil_tunnel() {
+std::unique_ptr<HostilePeer> Hostile::evil_tunnel(std::string* why_not) {
+  std::string why;
+  if (why_not == nullptr) why_not = &why;
+  *why_not = "no handshake";
   std::unique_ptr<HostilePeer> peer = HostilePeer::dial({.port = tunnel_port(), .papers = evil()});
-  if (!peer || !peer->say(hello("evil", {"bait"}))) return nullptr;
+  if (!peer) return nullptr;
+  *why_not = "no answer to the hello";
+  if (!peer->say(hello("evil", {"bait"}))) return nullptr;
   const auto answer = peer->read_message(5s);
-  return answer && answer->has_welcome() ? std::move(peer) : nullptr;
+  if (!answer) return nullptr;
+  *why_not = answer->has_refusal() ? answer->refusal().code() : "";
+  return answer->has_welcome() ? std::move(peer) : nullptr;
 }
 
 }  // namespace holdfast::test

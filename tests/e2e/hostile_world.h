@@ -59,8 +59,9 @@ class Hostile : public testing::Test {
   uint16_t bait_port() const { return fleet.ports("px-0").ingress[1]; }
   Papers evil() const { return papers_in(fleet.data_dir("evil")); }
   Papers evil_proxy() const { return papers_in(fleet.data_dir("px-evil")); }
-  // A tunnel of `evil` to px-0 that was welcomed, exposing the service `bait`.
-  std::unique_ptr<HostilePeer> evil_tunnel();
+  // A tunnel of `evil` to px-0 that was welcomed, exposing the service `bait`. Null if it was not:
+  // `why_not` is then the code of the refusal, or the step that failed.
+  std::unique_ptr<HostilePeer> evil_tunnel(std::string* why_not = nullptr);
 
   TunnelFleet& fleet = world().fleet;
 };
