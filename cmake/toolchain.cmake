@@ -35,6 +35,13 @@ if(HF_SANITIZE)
     add_compile_options(-fno-sanitize=function,vptr,null,alignment,object-size,pointer-overflow)
   endif()
 endif()
+# Debian's gRPC, protobuf and Abseil are built without ThreadSanitizer: it sees what they read, write
+# and free through memcpy() and the like, but not the atomics that order it, such as the last count
+# of a shared_ptr<Channel> dropped within libgrpc++. With ignore_noninstrumented_modules it judges
+# such accesses only where our own code makes them; locks are followed everywhere. tools/tsan.supp
+# is for what these libraries inline into our code.
+set(HF_TSAN_OPTIONS
+  "ignore_noninstrumented_modules=1:suppressions=${CMAKE_SOURCE_DIR}/tools/tsan.supp")
 if(HF_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

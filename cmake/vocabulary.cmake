@@ -187,7 +187,8 @@ function(hf_tests name kind)
       # allocated instead of 30: both cost every process of every test.
       set(asan ${log}:quarantine_size_mb=32:malloc_context_size=12)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=${asan}"
-        "UBSAN_OPTIONS=${log}:print_stacktrace=1" "TSAN_OPTIONS=${log}:$ENV{TSAN_OPTIONS}")
+        "UBSAN_OPTIONS=${log}:print_stacktrace=1"
+        "TSAN_OPTIONS=${log}:${HF_TSAN_OPTIONS}")
     endif()
     if(kind STREQUAL unit)
       # A unit test computes: it takes the place of three process tests, which mostly wait.
