@@ -18,6 +18,10 @@ namespace {
 
 using net::kAsValue;
 constexpr Duration kPartingTimeout = std::chrono::seconds(2);
+// A turn of reading is short where frames cost more than their bytes: a buffer full of OPEN frames
+// is twelve thousand streams, and while they are handled every other link waits.
+constexpr size_t kLeastRead = 32 << 10;
+constexpr size_t kManyEvents = 256;
 
 }  // namespace
 
@@ -67,7 +71,8 @@ Link::State::State(Link& link, Parts parts, std::unique_ptr<SecureConnection> co
       session_(options.session, parts.clock.now()),
       over_(parts.loop, asio::steady_timer::time_point::max()),
       timer_(parts.loop),
-      batch_bytes_(LinkBuffers::kBatchBytes / 4) {}
+      batch_bytes_(LinkBuffers::kBatchBytes / 4),
+      most_read_(kLeastRead) {}
 
 Link::State::~State() {
   HF_CHECK(handlers_ == 0, "a link that ran has ended before it dies");
@@ -183,10 +188,16 @@ void Link::State::wait_to_write() {
 
 void Link::State::receive() {
   more_to_read_ = false;
-  const Result<TlsPipe::Got> got = pipe_.read(parts_.buffers.in());
+  const std::span<char> in = parts_.buffers.in().first(most_read_);
+  const Result<TlsPipe::Got> got = pipe_.read(in);
   if (!got.ok()) return close(got.status());
-  if (got->bytes > 0) understand({parts_.buffers.in().data(), got->bytes});
+  const size_t events = got->bytes > 0 ? understand({in.data(), got->bytes}) : 0;
   if (outcome_) return;
+  if (events > kManyEvents) {
+    most_read_ = kLeastRead;
+  } else if (got->bytes == in.size()) {
+    most_read_ = std::min(2 * most_read_, LinkBuffers::kBatchBytes);
+  }
   if (got->closed) {
     peer_closed_ = true;
     if (peer_leaves_) return close(absl::OkStatus());
@@ -197,19 +208,24 @@ void Link::State::receive() {
   schedule_work();
 }
 
-void Link::State::understand(std::string_view bytes) {
+size_t Link::State::understand(std::string_view bytes) {
   std::vector<Event>& events = parts_.buffers.events();
+  size_t others = 0;
   events.clear();
   now_ = parts_.clock.now();
   Status sense = session_.receive(bytes, now_, events);
   for (std::span<const Event> rest = events; !rest.empty();) {
     const bool is_data = std::holds_alternative<DataCame>(rest.front());
     const size_t handled = is_data ? on_data(rest) : 1;
-    if (!is_data) on_event(rest.front());
-    if (outcome_) return;
+    if (!is_data) {
+      others += 1;
+      on_event(rest.front());
+    }
+    if (outcome_) return others;
     rest = rest.subspan(handled);
   }
   if (!sense.ok()) close(std::move(sense));
+  return others;
 }
 
 void Link::State::arm_timer() {

@@ -172,6 +172,53 @@ TEST_F(LinkTest, AStreamNobodyAnswersIsGivenUpAndALateAnswerIsDropped) {
   EXPECT_EQ(agent_.reports.at(0).reset, ResetCode::Cancelled);
 }
 
+// An end without a socket, of a stream that is never accepted.
+class NoEnd : public StreamEnd {
+  void attached(Link&, StreamId) override {}
+  Pulled pull(std::span<char>) override { return {}; }
+  ssize_t push(std::string_view bytes) override { return static_cast<ssize_t>(bytes.size()); }
+  void push_end() override {}
+  void reset(ResetCode, std::string_view) override {}
+};
+
+asio::awaitable<void> open_in_vain(Link& link, std::string payload, size_t& refused) {
+  std::unique_ptr<StreamEnd> end = std::make_unique<NoEnd>();
+  const Status status = co_await link.open(std::move(payload), end, 60s);
+  if (!status.ok()) refused += 1;
+}
+
+// Other links of the same loop get a turn between two reads.
+TEST_F(LinkTest, ManyStreamsThatComeAtOnceAreHandledAFewAtATime) {
+  constexpr size_t kStreams = 4'000;
+  constexpr size_t kPayload = 100;
+  constexpr size_t kMost = (32 << 10) / kPayload;
+  size_t came = 0;
+  size_t refused = 0;
+  agent_.answer = [&](Link& link, StreamId stream, std::string_view) {
+    came += 1;
+    link.reset(stream, ResetCode::NotAllowed, "none");
+  };
+  start();
+  for (size_t i = 0; i < kStreams; ++i) {
+    proxy_.tasks.spawn(open_in_vain(*proxy_.link, fmt::format("{:0{}}", i, kPayload), refused));
+  }
+  const Time end = proxy_.clock.now() + 60s;
+
+  size_t most = 0;
+  while (came < kStreams && proxy_.clock.now() < end) {
+    proxy_.loop.restart();
+    agent_.loop.restart();
+    proxy_.loop.poll();
+    const size_t before = came;
+    agent_.loop.run_one_for(10ms);
+    most = std::max(most, came - before);
+  }
+
+  EXPECT_EQ(came, kStreams);
+  EXPECT_LE(most, kMost);
+  EXPECT_TRUE(run_until([&] { return refused == kStreams; }));
+}
+
 TEST_F(LinkTest, MessagesTravelBothWaysAndAWrongOneEndsTheLink) {
   start();
 

@@ -69,7 +69,8 @@ class Link::State {
   void wait_to_read();
   void wait_to_write();
   void receive();
-  void understand(std::string_view bytes);
+  // Returns how many events there were that are not data.
+  size_t understand(std::string_view bytes);
   void arm_timer();
   void on_time();
   asio::awaitable<Status> part();
@@ -124,6 +125,7 @@ class Link::State {
   std::optional<Status> outcome_;
   size_t handlers_ = 0;  // of the loop, that will call us
   size_t batch_bytes_;   // of data, in the next batch
+  size_t most_read_;     // in one turn
   bool running_ = false;
   bool timer_armed_ = false;
   bool waits_to_read_ = false;
