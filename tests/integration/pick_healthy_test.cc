@@ -353,7 +353,10 @@ TEST_F(PickHealthyTest, AServerThatTakesConnectionsBackIsDialledNoOftenerThanDec
 
   EXPECT_TRUE(until([&] { return link_->stats().dialled >= 4; }));
 
-  EXPECT_LE(port.accepted(), link_->stats().dialled);
+  // A decided dial makes one connection. If the channel was ready for long enough to be asked
+  // something, that call may make it dial once more (rpc/connectivity.h); such a dial did not fail.
+  const auto& stats = link_->stats();
+  EXPECT_LE(port.accepted(), stats.dialled + (stats.dialled - stats.failed_dials));
   port.close();
 }
 
