@@ -39,9 +39,9 @@ route::FailedCounts read_failed(const v1::FailedConnections& failed) {
 
 bool is_believable(const route::PoolReport& pool) {
   const route::FailedCounts& failed = pool.failed;
-  const uint64_t counts[] = {pool.active,    pool.opened,      pool.closed,
-                             failed.refused, failed.timed_out, failed.reset,
-                             failed.gave_up, failed.cut,       pool.turned_away};
+  const uint64_t counts[] = {pool.active,      pool.opened,  pool.closed,    failed.refused,
+                             failed.timed_out, failed.reset, failed.gave_up, failed.cut,
+                             pool.turned_away, pool.waiting};
   return std::ranges::all_of(counts, [](uint64_t count) { return count <= kMostConnections; }) &&
          (pool.limit == route::kNoLimit || pool.limit <= kMostConnections);
 }
@@ -57,7 +57,8 @@ Result<route::PoolReport> read_pool(const v1::PoolReport& said) {
                          .failed = read_failed(said.failed()),
                          .turned_away = said.turned_away(),
                          .limit = said.has_limit() ? said.limit() : route::kNoLimit,
-                         .leased = said.leased()};
+                         .leased = said.leased(),
+                         .waiting = said.waiting()};
   if (!is_believable(pool)) {
     return wrong(fmt::format("the counts of {} in {} cannot be", said.service(), said.zone()));
   }

@@ -21,6 +21,7 @@ v1::PoolReport to_proto(const route::PoolReport& report) {
   out.set_turned_away(report.turned_away);
   if (report.limit != route::kNoLimit) out.set_limit(report.limit);
   out.set_leased(report.leased);
+  out.set_waiting(report.waiting);
   return out;
 }
 

@@ -22,7 +22,8 @@ TEST(LoadCodec, AReportSaysEverythingButWhoReports) {
                  .failed = {.refused = 1, .timed_out = 2, .reset = 3, .gave_up = 4, .cut = 5},
                  .turned_away = 6,
                  .limit = 7,
-                 .leased = true},
+                 .leased = true,
+                 .waiting = 8},
                 {.pool = {"web", "b"}, .limit = route::kNoLimit}}};
 
   const v1::LoadReport said = to_proto(report);
@@ -43,6 +44,7 @@ TEST(LoadCodec, AReportSaysEverythingButWhoReports) {
   EXPECT_EQ(pool.turned_away(), 6U);
   EXPECT_EQ(pool.limit(), 7U);
   EXPECT_TRUE(pool.leased());
+  EXPECT_EQ(pool.waiting(), 8U);
   EXPECT_FALSE(said.pools(1).has_limit());
 }
 

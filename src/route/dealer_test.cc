@@ -77,6 +77,31 @@ TEST_F(DealerTest, WhoWantsMoreGetsItUntilThereIsNoMore) {
   EXPECT_EQ(one.pool().active, 20u);
 }
 
+TEST_F(DealerTest, ConnectionsThatWaitGetTheirPlacesWithTheNextGrant) {
+  set_capacity(100);
+  Peer one(dealer_, "proxy/one", "a");
+  Peer two(dealer_, "proxy/two", "a");
+  Time now = kWarm;
+  one.report(now);
+  two.report(now);
+  ASSERT_LT(one.limit(), 5u);
+
+  one.pool().waiting = 50;
+  one.report(now += 20ms);
+
+  EXPECT_GE(one.limit(), 50u);
+  one.pool().waiting = 1'000'000'000;
+  one.report(now += 20ms);
+  two.pool().waiting = 30;
+  two.report(now += 20ms);
+  EXPECT_LE(one.limit() + two.limit(), 100u);
+  for (int i = 0; i < 2; ++i) {
+    one.report(now += 20ms);
+    two.report(now += 20ms);
+  }
+  EXPECT_GE(two.limit(), 30u) << "a holder that asks for very much leaves others their part";
+}
+
 TEST_F(DealerTest, AllLeasesTogetherNeverExceedTheCapacity) {
   Peer one(dealer_, "proxy/one", "a");
   Peer two(dealer_, "proxy/two", "a");

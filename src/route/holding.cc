@@ -19,6 +19,8 @@ constexpr double kNoRate = 1.0 / 60;
 // What a holder counts for whose places nobody has used yet.
 constexpr double kLocalWeight = 1.0;
 constexpr double kRemoteWeight = 0.25;
+// What is believed of a holder's connections that wait: as many as a proxy's line holds.
+constexpr uint64_t kMostWaiting = 4'096;
 // Places for connections that may come, though none do.
 constexpr uint64_t kComfort = 2;
 
@@ -89,7 +91,11 @@ double Holding::weight() const {
 }
 
 uint64_t Holding::demand() const {
-  if (rate_ < kNoRate || has_run_out_) return 0;
+  return has_run_out_ ? 0 : std::min(report_.waiting, kMostWaiting) + coming();
+}
+
+uint64_t Holding::coming() const {
+  if (rate_ < kNoRate) return 0;
   const double wait = std::chrono::duration<double>(standing_.answered_in).count();
   const double mean = rate_ * std::max(kLastSeconds, wait);
   const double wanted = std::ceil(mean + kSpread * std::sqrt(mean)) + double(turned_away_);

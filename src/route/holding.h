@@ -35,7 +35,7 @@ class Holding {
   uint64_t believed_fixed() const;
   // What cannot be taken away now.
   uint64_t bound() const;
-  // Beyond what runs: for connections that come, and only in case that some do.
+  // Beyond what runs: for connections that wait or come, and only in case that some do.
   uint64_t demand() const;
   uint64_t comfort() const;
   // How much of the pool it has used lately: by this fixed shares are dealt.
@@ -48,6 +48,8 @@ class Holding {
   Time needed_at{};
 
  private:
+  uint64_t coming() const;
+
   Standing standing_;
   bool is_doubtful_ = false;
   bool has_run_out_ = false;

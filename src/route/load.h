@@ -57,6 +57,7 @@ struct PoolReport {
   uint64_t turned_away = 0;  // wanted a place here, found none, and went on
   uint64_t limit = 0;        // what it keeps to now: its lease, or its fixed share; kNoLimit
   bool leased = false;       // `limit` is a lease that has not run out
+  uint64_t waiting = 0;      // connections that wait for a place here now
   bool operator==(const PoolReport&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 
@@ -91,7 +92,15 @@ Taken Places::take(std::string_view name, const std::vector<std::string>& zones,
     is_short_ = true;
   }
   const bool waits = if_taken == IfTaken::AwaitGrant && may_be_granted(*service, zones, now);
-  return waits ? Taken{.kind = Taken::Kind::Wait} : when_full(*service, zones, now);
+  const Taken taken = waits ? Taken{.kind = Taken::Kind::Wait} : when_full(*service, zones, now);
+  if (taken.kind == Taken::Kind::Wait) service->tried = zones;
+  return taken;
+}
+
+void Places::set_waiting(std::string_view name, uint64_t connections) {
+  const auto found = services_.find(name);
+  if (found == services_.end()) return;
+  if (connections > std::exchange(found->second.waiting, connections)) is_short_ = true;
 }
 
 bool Places::queues(std::string_view name) const {

@@ -63,6 +63,9 @@ class Places {
              IfTaken if_taken = IfTaken::Decide);
   // Whether who finds it full waits for as long as it likes.
   bool queues(std::string_view service) const;
+  // How many connections wait for the next grant, or for a place. The next report asks the dealer
+  // for a place for each, in the zones that take() was last asked for before one of them waited.
+  void set_waiting(std::string_view service, uint64_t connections);
   // Somebody is asked for the connection that has the place: it is counted as opened, and as closed
   // at its end, whatever that is, as a kernel counts from the SYN on.
   void opened(std::string_view service, std::string_view zone);
@@ -103,6 +106,8 @@ class Places {
   struct Service {
     std::optional<Capacity> capacity{};  // none: it is not among the services
     std::map<std::string, Pool, std::less<>> zones{};
+    uint64_t waiting = 0;              // connections
+    std::vector<std::string> tried{};  // zones, in their order, before the latest of these waited
     uint64_t capacity_in(std::string_view zone) const;
   };
 
@@ -125,6 +130,7 @@ class Places {
   ZoneView view_of(const Service* service, const std::string& zone, Time now) const;
   Duration apart() const;
   void give_back_spare();
+  void spread_waiting(Service& service, Time now) const;
   void put_into_force(const LoadGrant& grant);
 
   PlacesOptions options_;

@@ -78,6 +78,7 @@ LoadReport Places::report(Time now) {
   if (asked_at_ == Time{}) asked_at_ = now;
   paced_ = std::max(paced_, now) + apart();
   give_back_spare();
+  for (auto& [name, service] : services_) spread_waiting(service, now);
   return {.holder = options_.holder,
           .zone = options_.zone,
           .boot = options_.boot,
@@ -96,6 +97,21 @@ void Places::give_back_spare() {
     for (auto& [zone, pool] : service.zones) {
       if (pool.lease && pool.is_scarce) pool.lease = std::min(*pool.lease, pool.counts.active + 1);
     }
+  }
+}
+
+// Each zone in its turn is asked for what it may still grant; so no zone is asked for places that
+// an earlier one has.
+void Places::spread_waiting(Service& service, Time now) const {
+  for (auto& [zone, pool] : service.zones) pool.counts.waiting = 0;
+  uint64_t rest = service.waiting;
+  for (const std::string& zone : service.tried) {
+    const auto found = service.zones.find(zone);
+    if (rest == 0 || found == service.zones.end()) continue;
+    Pool& pool = found->second;
+    if (!is_leased(pool, now)) continue;
+    pool.counts.waiting = std::min(rest, pool.capacity - limit_of(pool, now));
+    rest -= pool.counts.waiting;
   }
 }
 

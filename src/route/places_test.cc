@@ -259,6 +259,29 @@ TEST_F(PlacesTest, ReportsSayWhoWhatAndWhichGrantIsInForce) {
   EXPECT_EQ(report.pools[1].limit, 8u);
 }
 
+TEST_F(PlacesTest, ConnectionsThatWaitAskForAPlaceEachInTheZonesThatTheyTried) {
+  places_.set_services(limited(10, 20, WhenFull::Reject), 4);
+  take();
+  grant(4, 4);
+  while (take().kind == Kind::Within) continue;
+  now_ += 2s;
+  grant(4, 4);
+  ASSERT_EQ(places_.take("web", {"b", "a"}, now_, IfTaken::AwaitGrant).kind, Kind::Wait);
+  places_.set_waiting("web", 1);
+  places_.set_waiting("web", 18);
+  EXPECT_LE(places_.report_due(), now_);
+
+  grant(6, 20);
+
+  EXPECT_EQ(row("b").waiting, 16u) << "as many as the zone has beyond the lease of four";
+  EXPECT_EQ(row("a").waiting, 2u) << "the rest";
+  places_.set_waiting("web", 1);
+  places_.report(now_);
+  EXPECT_EQ(row("b").waiting, 0u) << "there is no more";
+  EXPECT_EQ(row("a").waiting, 1u);
+  places_.set_waiting("other", 1);  // has no limits: nobody waits for it
+}
+
 TEST_F(PlacesTest, ReportsAreDueEachSecondAndSoonerWhenPlacesRunShort) {
   EXPECT_LT(places_.report_due(), now_) << "the first at once";
   places_.set_services(limited(20, 20), 4);

@@ -4,10 +4,13 @@
 
 namespace holdfast::tunnel {
 
-bool PlaceLine::has_room(std::string_view service) const {
+size_t PlaceLine::waiting(std::string_view service) const {
   const auto found = lines_.find(service);
-  const size_t before = found == lines_.end() ? 0 : found->second.size();
-  return places_.size() < options_.most && before < options_.most_per_service;
+  return found == lines_.end() ? 0 : found->second.size();
+}
+
+bool PlaceLine::has_room(std::string_view service) const {
+  return places_.size() < options_.most && waiting(service) < options_.most_per_service;
 }
 
 std::optional<PlaceLine::Ticket> PlaceLine::join(std::string_view service) {

@@ -43,6 +43,7 @@ class PlaceLine {
   std::vector<Ticket> firsts() const;
 
   size_t waiting() const { return places_.size(); }
+  size_t waiting(std::string_view service) const;
   const PlaceLineStats& stats() const { return stats_; }
 
  private:

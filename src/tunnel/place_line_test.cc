@@ -31,8 +31,10 @@ TEST(PlaceLine, ServicesHaveLinesOfTheirOwn) {
 
   EXPECT_TRUE(line.is_first(*db));
   EXPECT_THAT(line.firsts(), UnorderedElementsAre(*web, *db));
+  EXPECT_EQ(line.waiting("db"), 2U);
   line.leave(*web);
   EXPECT_TRUE(line.is_empty("web"));
+  EXPECT_EQ(line.waiting("web"), 0U);
   EXPECT_EQ(line.first("web"), std::nullopt);
 }
 

@@ -59,6 +59,7 @@ class PlacesService::InLine {
     if (!ticket_) return;
     service_.waiters_.erase(*ticket_);
     service_.line_.leave(*ticket_);
+    service_.tell_waiting(name_);
     if (const auto next = service_.line_.first(name_)) service_.wake(*next);
   }
 
@@ -71,6 +72,7 @@ class PlacesService::InLine {
     name_ = name;
     ticket_ = service_.line_.join(name);
     if (ticket_) service_.waiters_[*ticket_] = &timer_;
+    service_.tell_waiting(name_);
     return ticket_.has_value();
   }
   asio::awaitable<void> wait(Duration longest) {
@@ -209,6 +211,11 @@ void PlacesService::on_grant(const route::LoadGrant& grant) {
   places_.on_grant(grant, clock_.now());
   due_seen_ = places_.report_due();
   wake_firsts();
+}
+
+void PlacesService::tell_waiting(std::string_view service) {
+  places_.set_waiting(service, line_.waiting(service));
+  note_due();
 }
 
 void PlacesService::note_due() {

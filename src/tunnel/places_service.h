@@ -120,6 +120,7 @@ class PlacesService {
   void give_back(const HeldPlace& place, route::Ended how);
   void wake(PlaceLine::Ticket ticket);
   void wake_firsts();
+  void tell_waiting(std::string_view service);
   void note_due();
 
   asio::any_io_executor loop_;

@@ -351,6 +351,30 @@ TEST_F(TunnelPlaces, WhoMayNotQueueWaitsForTheNextGrantOnly) {
   EXPECT_EQ(places.waiting(), 0U) << "no more is to be had";
 }
 
+TEST_F(TunnelPlaces, ConnectionsThatWaitAreToldToTheController) {
+  Member& proxy = add_proxy("p1", "a");
+  add_agent(proxy, "edge-a", "a");
+  limit(proxy, {{"a", 9}}, v1::WHEN_FULL_REJECT);
+  PlacesService& places = proxy.service->places();
+  const auto grant = [&](uint64_t number, uint64_t limit) {
+    const route::LoadReport report = places.report();
+    places.on_grant({.number = number,
+                     .ttl = seconds(30),
+                     .pools = {{.pool = {"web", "a"}, .limit = limit, .fixed = 1}}});
+    return report.pools.at(0).waiting;
+  };
+  ASSERT_EQ(connect(proxy), "a");
+  EXPECT_EQ(grant(1, 1), 0U);
+  begin(proxy);
+  begin(proxy);
+  ASSERT_TRUE(waits(proxy, 2));
+
+  EXPECT_EQ(grant(2, 3), 2U);
+
+  ASSERT_TRUE(fleet_.until([&] { return places.waiting() == 0; }));
+  EXPECT_EQ(grant(3, 3), 0U);
+}
+
 TEST_F(TunnelPlaces, AProxyThatStopsKeepsNobodyWaiting) {
   Member& proxy = add_proxy("p1", "a");
   add_agent(proxy, "edge-a", "a");
