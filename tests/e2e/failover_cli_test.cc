@@ -13,12 +13,17 @@
 #include "e2e/etcd_pair.h"
 #include "support/eventually.h"
 #include "support/paths.h"
+#include "support/sanitized.h"
 
 namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::IsEmpty;
+
+// How long a command waits; a fault that is one to wait for lasts longer.
+constexpr int kTimeoutSeconds = kSanitized ? 15 : 6;
+constexpr Duration kLongFault = std::chrono::seconds(kTimeoutSeconds + 1);
 
 class FailoverCli : public testing::Test {
  protected:
@@ -32,8 +37,8 @@ class FailoverCli : public testing::Test {
   }
 
   ProgramOutcome holdfast(Arguments arguments, std::string input = "") {
-    arguments.insert(arguments.begin(),
-                     {built("holdfast"), "--profile", folder_.path().string(), "--timeout", "6"});
+    arguments.insert(arguments.begin(), {built("holdfast"), "--profile", folder_.path().string(),
+                                         "--timeout", std::to_string(kTimeoutSeconds)});
     return run_program({.arguments = std::move(arguments), .input = std::move(input)});
   }
 
@@ -68,8 +73,8 @@ TEST_F(FailoverCli, EveryCommandSucceedsWhileControllersFailOneAfterAnother) {
   };
   const std::vector<Fault> faults = {
       {pair_.a(), [](const Half& half) { half.controller.kill(); }, 1s},
-      {pair_.b(), [](const Half& half) { half.controller.freeze(); }, 7s},
-      {pair_.a(), [](const Half& half) { half.lose_store(); }, 7s},
+      {pair_.b(), [](const Half& half) { half.controller.freeze(); }, kLongFault},
+      {pair_.a(), [](const Half& half) { half.lose_store(); }, kLongFault},
       {pair_.b(), [](const Half& half) { half.controller.kill(); }, 1s},
   };
   std::atomic<bool> stop = false;

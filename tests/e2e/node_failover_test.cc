@@ -19,6 +19,7 @@
 #include "support/eventually.h"
 #include "support/http_client.h"
 #include "support/paths.h"
+#include "support/sanitized.h"
 
 namespace holdfast::test {
 namespace {
@@ -158,11 +159,13 @@ class NodeFailover : public testing::Test {
       }
       return took.size() == members_.size();
     };
-    eventually(all_see, std::max(fault.agents, fault.proxies));
+    eventually(all_see, 60s);
     for (const auto& [name, member] : members_) {
       const Duration limit = member.role == "proxy" ? fault.proxies : fault.agents;
       ASSERT_TRUE(took.contains(name)) << name << " sees it never: " << log(name);
-      EXPECT_LT(took[name], std::chrono::duration<double>(limit).count()) << name << log(name);
+      if (!kSanitized) {
+        EXPECT_LT(took[name], std::chrono::duration<double>(limit).count()) << name << log(name);
+      }
       std::cout << fmt::format("{} {}: a new service is seen after {:.2f} s\n", fault.name, name,
                                took[name]);
     }
@@ -184,7 +187,7 @@ class NodeFailover : public testing::Test {
 
     expect_seen_in_time(fault, service);
     const auto start = std::chrono::steady_clock::now();
-    EXPECT_TRUE(eventually([&] { return is_cached_everywhere(live); }, 5s))
+    EXPECT_TRUE(eventually([&] { return is_cached_everywhere(live); }, kSanitized ? 60s : 5s))
         << live.controller.cli({"get", "caches"}).output;
     std::cout << fmt::format("{}: every cache is told to be fresh {:.2f} s later\n", fault.name,
                              seconds_since(start));

@@ -84,10 +84,9 @@ TEST(EtcdTls, OnlyAClientWithACertificateIsServed) {
        .scheme = "https",
        .tls = authority.tls(true)});
   EtcdOptions options = options_for(cluster);
-  options.request_timeout = 800ms;
-
   options.tls = authority.tls(true);
   Session welcome(options);
+  options.request_timeout = 800ms;  // of those who are refused
   options.tls = authority.tls(false);
   Session stranger(options);
   options.tls.reset();

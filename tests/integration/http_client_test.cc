@@ -180,7 +180,7 @@ TEST(HttpClient, AFreshConnectionThatDiesIsNotTriedAgain) {
 TEST(HttpClient, HalfAnAnswerIsAnErrorAndNotSentAgain) {
   const std::string half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
   ScriptedServer server({{answer("one"), half + '\f'}, {answer("two"), half}, {answer("three")}});
-  Asking asking({.addresses = {server.address()}, .timeout = 300ms});
+  Asking asking({.addresses = {server.address()}, .timeout = 2s});
   EXPECT_EQ(asking.text("/"), "one");
 
   const Status cut = asking.get("/").status();
@@ -195,7 +195,7 @@ TEST(HttpClient, HalfAnAnswerIsAnErrorAndNotSentAgain) {
 }
 
 TEST(HttpClient, AConnectionTheServerHasClosedIsNotUsedEvenForAnUnsafeRequest) {
-  RunningHttpServer server({.idle_timeout = 100ms});
+  RunningHttpServer server({.idle_timeout = 1s});
   Asking asking({.addresses = {server.listen("127.0.0.1:0")}});
   EXPECT_EQ(asking.text("/"), "hello GET");
   ASSERT_TRUE(eventually([&] { return server.connections() == 0; }, 10s));
@@ -259,7 +259,7 @@ TEST(HttpClient, LimitsHoldForHeadersAndBodies) {
 
 TEST(HttpClient, ASilentServerCostsTheDeadlineAndTheConnection) {
   RunningHttpServer server;
-  Asking asking({.addresses = {server.listen("127.0.0.1:0")}, .timeout = 200ms});
+  Asking asking({.addresses = {server.listen("127.0.0.1:0")}, .timeout = 2s});
 
   const Status status = asking.get("/wait").status();
 
@@ -322,7 +322,7 @@ TEST_F(HttpsClient, AServerThatDoesNotShakeHandsIsGivenUpInTime) {
   ScriptedServer silent({{answer("x")}});
   Asking asking({.addresses = {silent.address(), address_},
                  .tls = trusting({.ca_pem = own_.certificate_pem}),
-                 .connect_timeout = 200ms});
+                 .connect_timeout = 2s});
 
   EXPECT_EQ(asking.text("/"), "hello GET");
 }

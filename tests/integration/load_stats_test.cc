@@ -135,6 +135,7 @@ TEST_F(LoadStatsServiceTest, AServerThatComesLaterOrDiesIsFoundAgain) {
 TEST_F(LoadStatsServiceTest, WhoDoesNotDealTellsNothing) {
   dealer_.reset();
   server_.start({"*"});
+  write_timeout_ = 30s;
   start_service();
   driver_.run_for(2500ms);
   EXPECT_THAT(server_.lines(), testing::IsEmpty());

@@ -2,22 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "base/check.h"
+#include "support/eventually.h"
 #include "support/free_ports.h"
 #include "support/paths.h"
 
 namespace holdfast::test {
 
-LrsServer::LrsServer() : address_(fmt::format("127.0.0.1:{}", free_ports(1).front())) {}
+LrsServer::LrsServer()
+    : port_(free_ports(1).front()), address_(fmt::format("127.0.0.1:{}", port_)) {}
 
 void LrsServer::start(std::vector<std::string> arguments) {
   arguments.insert(
       arguments.begin(),
       {"/usr/bin/python3", in_tree("tests/integration/lrs_server.py"), address_, dir_.file("log")});
   process_.emplace(ChildOptions{.arguments = std::move(arguments)});
+  boost::asio::io_context io;
+  boost::asio::ip::tcp::socket probe(io);
+  const auto accepts = [&] {
+    boost::system::error_code error;
+    probe.close(error);
+    probe.connect({boost::asio::ip::address_v4::loopback(), port_}, error);
+    return !error;
+  };
+  HF_CHECK(eventually(accepts, std::chrono::seconds(60)), "the server listens");
 }
 
 void LrsServer::forget() const {

@@ -29,6 +29,7 @@ class LrsServer {
 
   const std::string& address() const { return address_; }
   // The clusters it asks for ("*": all), and flags; see lrs_server.py. What one heard before stays.
+  // It listens when this returns.
   void start(std::vector<std::string> arguments);
   void kill() { process_->kill(); }
   void forget() const;  // what it heard
@@ -41,6 +42,7 @@ class LrsServer {
 
  private:
   TempDir dir_;
+  uint16_t port_ = 0;
   std::string address_;
   std::optional<ChildProcess> process_;
 };

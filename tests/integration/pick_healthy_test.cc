@@ -528,6 +528,7 @@ TEST_F(PickHealthyTest, PeriodicReconnectsMoveTheConnectionAndNoCallFails) {
 
 TEST_F(PickHealthyTest, WithoutAnyServerTheReasonIsSaid) {
   start({"127.0.0.1:1"});
+  ASSERT_TRUE(until([&] { return link_->stats().failed_dials > 0; }));
 
   const auto answer = get(Repeat::Safe, 300ms);
   const auto waited = run(link_->wait_picked(100ms));

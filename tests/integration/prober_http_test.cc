@@ -23,10 +23,12 @@ using testing::Not;
 using testing::StartsWith;
 
 // What one raw answer comes to.
-Outcome judged(const std::string& bytes, bool hold = false) {
+Outcome judged(const std::string& bytes, bool hold = false, Duration timeout = kPatientProbe) {
   ScriptedApp app({.bytes = bytes, .hold = hold});
   Probing probing;
-  return probing.run(http_probe(app.port()));
+  Probe probe = http_probe(app.port());
+  probe.timeout = timeout;
+  return probing.run(probe);
 }
 
 std::string request_of(const HttpGet& http, const probe::ProberOptions& options = {}) {
@@ -59,9 +61,7 @@ TEST(HttpProber, EveryFinalStatusCountsAsTheKubeletCountsIt) {
   });
   Probing probing;
   for (int status = 200; status < 600; ++status) {
-    Probe probe = http_probe(app.port(), fmt::format("/{}", status));
-    probe.timeout = 20s;
-    const Outcome outcome = probing.run(probe);
+    const Outcome outcome = probing.run(http_probe(app.port(), fmt::format("/{}", status)));
     EXPECT_EQ(outcome.healthy, status < 400) << status;
     EXPECT_EQ(outcome.code, status);
     EXPECT_FALSE(outcome.error);
@@ -119,7 +119,7 @@ TEST(HttpProber, ABodyOfTenKibibytesIsEnoughAndALittleLessIsNot) {
   EXPECT_TRUE(judged(head + body(10240)).healthy) << "cut after enough";
   EXPECT_TRUE(judged(http_answer(200, body(10239)), true).healthy) << "whole";
 
-  const Outcome hangs = judged(head + body(10239), true);
+  const Outcome hangs = judged(head + body(10239), true, 1s);
   EXPECT_FALSE(hangs.healthy);
   EXPECT_TRUE(hangs.error) << "the kubelet would ask again";
   EXPECT_EQ(hangs.code, 200);
@@ -140,8 +140,10 @@ TEST(HttpProber, WaitsForAnAnswerNoLongerThanItsTimeout) {
   ScriptedApp app(ScriptedApp::Reply{.hold = true});
   Probing probing;
   std::chrono::milliseconds took{};
+  Probe probe = http_probe(app.port());
+  probe.timeout = 1s;
 
-  const Outcome outcome = probing.timed(http_probe(app.port()), took);
+  const Outcome outcome = probing.timed(probe, took);
 
   EXPECT_FALSE(outcome.healthy);
   EXPECT_FALSE(outcome.error);
@@ -157,11 +159,11 @@ TEST(HttpProber, ALongerTimeoutIsTheProbesOwn) {
     return ScriptedApp::Reply{.bytes = http_answer(200)};
   });
   Probing probing;
-  Probe patient = http_probe(app.port());
-  patient.timeout = 30s;
+  Probe hasty = http_probe(app.port());
+  hasty.timeout = 1s;
 
-  EXPECT_TRUE(probing.run(patient).healthy);
-  EXPECT_FALSE(probing.run(http_probe(app.port())).healthy);
+  EXPECT_TRUE(probing.run(http_probe(app.port())).healthy);
+  EXPECT_FALSE(probing.run(hasty).healthy);
 }
 
 TEST(HttpProber, RedirectsWithinTheHostAreFollowed) {
@@ -223,7 +225,9 @@ TEST(HttpProber, TheTimeoutSpansAllRedirects) {
   });
   Probing probing;
   std::chrono::milliseconds took{};
-  const Outcome outcome = probing.timed(http_probe(app.port()), took);
+  Probe probe = http_probe(app.port());
+  probe.timeout = 1s;
+  const Outcome outcome = probing.timed(probe, took);
 
   EXPECT_THAT(outcome.reason, StartsWith("HF7002"));
   EXPECT_LT(took, 8s);

@@ -194,7 +194,8 @@ TEST(Prober, CancellingClosesTheConnectionAtOnce) {
 TEST(Prober, BeyondTheLimitAProbeFailsAtOnceAndSaysSo) {
   ScriptedApp app(ScriptedApp::Reply{.hold = true});
   Probing probing({.max_running = 2});
-  const Probe probe = http_probe(app.port());
+  Probe probe = http_probe(app.port());
+  probe.timeout = 1s;
   std::vector<Outcome> outcomes;
   for (int i = 0; i < 3; ++i) {
     asio::co_spawn(probing.driver().loop(), probing.prober().run(probe),

@@ -39,12 +39,17 @@ class Probing {
   probe::ProberService prober_;
 };
 
+// Patient: the application is this process, which may stand still for a second on a busy machine.
+// A test of a timeout sets its own.
+inline constexpr Duration kPatientProbe = std::chrono::seconds(60);
+
 inline probe::Probe http_probe(uint16_t port, std::string path = "/healthz") {
-  return {.action = probe::HttpGet{.path = std::move(path)}, .port = port};
+  return {
+      .action = probe::HttpGet{.path = std::move(path)}, .port = port, .timeout = kPatientProbe};
 }
 
 inline probe::Probe tcp_probe(uint16_t port) {
-  return {.action = probe::TcpSocket{}, .port = port};
+  return {.action = probe::TcpSocket{}, .port = port, .timeout = kPatientProbe};
 }
 
 }  // namespace holdfast::test

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -45,6 +46,7 @@ class Server final : public etcdserverpb::KV::Service, public etcdserverpb::Watc
   ~Server() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int entered() const { return entered_; }  // calls that wait, and streams
   int gave_up() const { return gave_up_; }
 
   grpc::Status Range(grpc::ServerContext* context, const RangeRequest* request,
@@ -59,6 +61,7 @@ class Server final : public etcdserverpb::KV::Service, public etcdserverpb::Watc
 
   grpc::Status Watch(grpc::ServerContext* context,
                      grpc::ServerReaderWriter<WatchResponse, WatchRequest>* stream) override {
+    entered_ += 1;
     WatchRequest request;
     while (stream->Read(&request)) {
       if (request.create_request().key() == "end") return {grpc::StatusCode::ABORTED, "as asked"};
@@ -72,11 +75,13 @@ class Server final : public etcdserverpb::KV::Service, public etcdserverpb::Watc
 
  private:
   void wait_until_cancelled(grpc::ServerContext& context) {
+    entered_ += 1;
     EXPECT_TRUE(test::eventually([&] { return context.IsCancelled(); }, 20s));
     gave_up_ += 1;
   }
 
   int port_ = 0;
+  std::atomic<int> entered_ = 0;
   std::atomic<int> gave_up_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -100,8 +105,17 @@ class RpcTest : public testing::Test {
     return *std::move(result);
   }
 
+  // Runs the loop until it is so.
+  bool until(const std::function<bool()>& condition) {
+    for (const auto end = std::chrono::steady_clock::now() + 20s; !condition();) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      io_->restart();
+      io_->run_for(5ms);
+    }
+    return true;
+  }
   void wait_for_server_to_notice(int count) {
-    EXPECT_TRUE(test::eventually([&] { return server_.gave_up() == count; }, 5s));
+    EXPECT_TRUE(test::eventually([&] { return server_.gave_up() == count; }, 20s));
   }
 
   Server server_;
@@ -143,19 +157,18 @@ TEST_F(RpcTest, CancellingTheCoroutineCancelsTheCall) {
                      signal.slot(), [&](std::exception_ptr, Result<RangeResponse> answer) {
                        ended = answer.status();
                      }));
-  io_->run_for(100ms);
+  ASSERT_TRUE(until([&] { return server_.entered() == 1; }));
 
   signal.emit(asio::cancellation_type::terminal);
-  io_->run_for(1s);
 
-  ASSERT_TRUE(ended);
+  ASSERT_TRUE(until([&] { return ended.has_value(); }));
   EXPECT_EQ(ended->code(), absl::StatusCode::kCancelled);
   wait_for_server_to_notice(1);
 }
 
 TEST_F(RpcTest, DestroyingTheExecutorCancelsTheCall) {
   asio::co_spawn(*io_, range("slow", {}), asio::detached);
-  io_->run_for(100ms);
+  ASSERT_TRUE(until([&] { return server_.entered() == 1; }));
 
   io_.reset();
 
@@ -205,15 +218,20 @@ TEST_F(RpcTest, AStreamCarriesMessagesBothWaysAndSaysWhyItEnded) {
 TEST_F(RpcTest, CancellingAStreamEndsItsRead) {
   Stream stream(io_->get_executor());
   stream.start(*watch_->async(), &WatchMethods::Watch, {.timeout = 0s});
-  asio::steady_timer timer(*io_, 100ms);
-  timer.async_wait([&](boost::system::error_code) { stream.cancel(); });
+  std::optional<Status> why;
+  asio::co_spawn(
+      *io_,
+      [&]() -> asio::awaitable<Status> {
+        EXPECT_FALSE((co_await stream.read()).has_value());
+        co_return co_await stream.finish();
+      },
+      [&](const std::exception_ptr&, Status ended) { why = std::move(ended); });
+  ASSERT_TRUE(until([&] { return server_.entered() == 1; }));
 
-  const Status why = run([&]() -> asio::awaitable<Status> {
-    EXPECT_FALSE((co_await stream.read()).has_value());
-    co_return co_await stream.finish();
-  }());
+  stream.cancel();
 
-  EXPECT_EQ(why.code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(until([&] { return why.has_value(); }));
+  EXPECT_EQ(why->code(), absl::StatusCode::kCancelled);
   wait_for_server_to_notice(1);
 }
 

@@ -415,7 +415,9 @@ TEST_F(TunnelPeers, ALivingLinkKeepsAPeerDiscoveredWithoutControllers) {
   EXPECT_THAT(near.service->discovered(), testing::Contains("p3"));
   ASSERT_TRUE(fleet_.until([&] { return linked(near, "p2"); }));
   fleet_.pass(seconds(3));
-  EXPECT_THAT(near.service->discovered(), UnorderedElementsAre("p1", "p2"));
+  EXPECT_TRUE(fleet_.until([&] {
+    return testing::Value(near.service->discovered(), UnorderedElementsAre("p1", "p2"));
+  }));
 
   RawAgent& agent = fleet_.dial(near, "edge-1", "a", {"web"});
   ASSERT_TRUE(fleet_.until([&] { return !agent.discoveries.empty(); }));
