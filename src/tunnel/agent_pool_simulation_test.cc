@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 // With most proxies frozen, the agent has to find the one that answers by waiting for the others.
 constexpr Duration kLongestDark = 60s;
 constexpr uint64_t kSeeds = 15;
+// So many show whether everything happens; fewer may be without one thing or another.
+constexpr uint64_t kManySeeds = 1'000;
 
 struct Outcome {
   uint64_t hash = 0;
@@ -81,7 +83,7 @@ TEST(AgentPoolSimulation, NeverDarkForLongAndWholeAgainAfterwards) {
   }
   fmt::print("longest without a tunnel while a proxy was healthy: {}\n",
              to_short_string(all.longest_dark));
-  if (seeds.count < kSeeds) return;
+  if (seeds.count < kManySeeds) return;
   const std::map<std::string, uint64_t> times = {{"refused", all.stats.refused},
                                                  {"failed", all.stats.failed},
                                                  {"lost", all.stats.lost},
@@ -91,7 +93,7 @@ TEST(AgentPoolSimulation, NeverDarkForLongAndWholeAgainAfterwards) {
                                                  {"advice withdrawn", all.stats.advice_withdrawn},
                                                  {"overdue", all.stats.overdue_dials}};
   for (const auto& [what, count] : times) {
-    EXPECT_GE(count, 2u) << "the simulation has become too tame: " << what;
+    EXPECT_GT(count, 50u) << "the simulation has become too tame: " << what;
   }
 }
 

@@ -147,6 +147,15 @@ testing::AssertionResult Hostile::grows(const std::string& node, const std::stri
                                      << metric(node, sample) << ", not " << least << " more";
 }
 
+testing::AssertionResult Hostile::comes_to(const std::string& node, const std::string& name,
+                                           double least) {
+  if (eventually([&] { return sum(node, name) >= least; }, 60s)) {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure()
+         << name << " of " << node << " is " << sum(node, name) << ", not " << least;
+}
+
 size_t Hostile::lines(const std::string& node, const std::string& text) {
   std::istringstream all(fleet.log(node));
   size_t count = 0;

@@ -52,6 +52,8 @@ class Hostile : public testing::Test {
   double sum(const std::string& node, const std::string& name);
   testing::AssertionResult grows(const std::string& node, const std::string& sample, double before,
                                  double least = 1);
+  // Waits until the sum over all labels is as large: a node publishes its metrics once a second.
+  testing::AssertionResult comes_to(const std::string& node, const std::string& name, double least);
   // Lines of a node's log that have this in them.
   size_t lines(const std::string& node, const std::string& text);
   Bystanders bystanders(const std::string& victim = "px-0");

@@ -222,9 +222,9 @@ TEST_F(HostileProxy, ProxiesThatAreMadeUpAreNotAllDialledAndOustNobody) {
 
   const double more = metric("edge-0", "holdfast_agent_dials_total") - dials;
   EXPECT_LT(more, 200);
-  EXPECT_GE(metric("edge-0", "holdfast_agent_tunnels"), std::min(tunnels, 3.0));
+  EXPECT_TRUE(comes_to("edge-0", "holdfast_agent_tunnels", std::min(tunnels, 3.0)));
   EXPECT_LE(metric("edge-0", "holdfast_agent_proxies_tracked"), 1'024);
-  EXPECT_GT(sum("edge-0", "holdfast_agent_proxies_ignored_total"), 90'000);
+  EXPECT_TRUE(comes_to("edge-0", "holdfast_agent_proxies_ignored_total", 90'001));
   others.expect_unharmed(fmt::format("100000 proxies made up, {} dials", more));
   // Nobody waits an hour until these are forgotten.
   fleet.process("edge-0").kill();
@@ -255,7 +255,7 @@ TEST_F(HostileProxy, LiesAboutOtherProxiesCutNobodyOff) {
   ASSERT_TRUE(attacked());
 
   others.expect_unharmed("lies about others");
-  EXPECT_GE(metric("px-0", "holdfast_tunnel_agents"), 2);
+  EXPECT_TRUE(comes_to("px-0", "holdfast_tunnel_agents", 2));
   fleet.process("edge-0").kill();
   fleet.start("edge-0");
 }
@@ -336,7 +336,7 @@ TEST_F(HostileProxy, APeersFloodOfStreamsIsRefusedAndCounted) {
   }
 
   others.expect_unharmed(fmt::format("{} streams of a peer that reads nothing", slot), 32);
-  EXPECT_GT(sum("px-0", "holdfast_peer_refused_relays_total"), 1'000);
+  EXPECT_TRUE(comes_to("px-0", "holdfast_peer_refused_relays_total", 1'001));
 }
 
 TEST_F(HostileProxy, FramesOfACallingPeerThatMakeNoSenseEndItsLinkAndAreCounted) {
@@ -421,9 +421,10 @@ TEST_F(HostileProxy, APeersStreamsToAnAgentStopAtTheAgentsLimitAndGoWithTheLink)
   }
   peer->send(opens);
 
-  EXPECT_TRUE(eventually(
-      [&] { return sum("px-0", "holdfast_peer_refused_relays_total") >= before + 1'000; }, 20s));
-  EXPECT_LE(metric("px-0", "holdfast_peer_relays"), 256) << "agent.limits.connections";
+  // The rest of those that agent.limits.connections lets in: 256. Until they are answered, all
+  // count.
+  EXPECT_TRUE(comes_to("px-0", "holdfast_peer_refused_relays_total", before + 2'000 - 256));
+  EXPECT_TRUE(eventually([&] { return metric("px-0", "holdfast_peer_relays") <= 256; }, 20s));
   peer.reset();
   EXPECT_TRUE(eventually([&] { return metric("px-0", "holdfast_peer_relays") == 0; }, 20s));
   others.expect_unharmed("2000 streams of a peer to one agent", 32);
