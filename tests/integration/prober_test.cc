@@ -250,7 +250,7 @@ TEST(Prober, EveryConnectionComesFromTheSourceThatIsSet) {
 
   EXPECT_TRUE(probing.run(http_probe(app.port())).healthy);
   EXPECT_TRUE(probing.run(tcp_probe(app.port())).healthy);
-  ASSERT_TRUE(eventually([&] { return app.connections() == 2; }, 5s));
+  ASSERT_TRUE(eventually([&] { return app.peers().size() == 2; }, 20s));
   EXPECT_THAT(app.peers(), testing::ElementsAre("127.0.0.6", "127.0.0.6"));
   // Of the other family, it is none; an address that this machine does not have is a failure.
   ScriptedApp other({.bytes = http_answer(200)}, true);
