@@ -113,8 +113,7 @@ size_t Link::State::take_turn(const Session::Turn& turn, std::span<char> out) {
 bool Link::State::write(std::span<const char> bytes) {
   Status written = pipe_.write(bytes);
   if (written.ok()) return true;
-  // Whatever the peer said last comes before the failure.
-  receive();
+  receive_rest();
   close(std::move(written));
   return false;
 }
@@ -123,7 +122,7 @@ void Link::State::on_writable() {
   if (!pipe_.blocked()) return;
   const Result<size_t> written = pipe_.write_kept();
   if (!written.ok()) {
-    receive();
+    receive_rest();
     return close(written.status());
   }
   if (*written > 0) blocked_since_ = parts_.clock.now();

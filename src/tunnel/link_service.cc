@@ -19,7 +19,8 @@ namespace {
 using net::kAsValue;
 constexpr Duration kPartingTimeout = std::chrono::seconds(2);
 // A turn of reading is short where frames cost more than their bytes: a buffer full of OPEN frames
-// is twelve thousand streams, and while they are handled every other link waits.
+// is twelve thousand streams, and while they are handled every other link waits. It grows as long
+// as there is much to read in large frames.
 constexpr size_t kLeastRead = 32 << 10;
 constexpr size_t kManyEvents = 256;
 
@@ -193,7 +194,7 @@ void Link::State::receive() {
   if (!got.ok()) return close(got.status());
   const size_t events = got->bytes > 0 ? understand({in.data(), got->bytes}) : 0;
   if (outcome_) return;
-  if (events > kManyEvents) {
+  if (events > kManyEvents || got->bytes < kLeastRead) {
     most_read_ = kLeastRead;
   } else if (got->bytes == in.size()) {
     most_read_ = std::min(2 * most_read_, LinkBuffers::kBatchBytes);
@@ -208,24 +209,27 @@ void Link::State::receive() {
   schedule_work();
 }
 
+void Link::State::receive_rest() {
+  most_read_ = LinkBuffers::kBatchBytes;
+  receive();
+}
+
 size_t Link::State::understand(std::string_view bytes) {
   std::vector<Event>& events = parts_.buffers.events();
-  size_t others = 0;
+  size_t handlings = 0;
   events.clear();
   now_ = parts_.clock.now();
   Status sense = session_.receive(bytes, now_, events);
   for (std::span<const Event> rest = events; !rest.empty();) {
     const bool is_data = std::holds_alternative<DataCame>(rest.front());
     const size_t handled = is_data ? on_data(rest) : 1;
-    if (!is_data) {
-      others += 1;
-      on_event(rest.front());
-    }
-    if (outcome_) return others;
+    if (!is_data) on_event(rest.front());
+    handlings += 1;
+    if (outcome_) return handlings;
     rest = rest.subspan(handled);
   }
   if (!sense.ok()) close(std::move(sense));
-  return others;
+  return handlings;
 }
 
 void Link::State::arm_timer() {

@@ -69,7 +69,8 @@ class Link::State {
   void wait_to_read();
   void wait_to_write();
   void receive();
-  // Returns how many events there were that are not data.
+  void receive_rest();  // whatever the peer said before its connection broke
+  // Returns how many events there were; data of a stream in a row is one.
   size_t understand(std::string_view bytes);
   void arm_timer();
   void on_time();
