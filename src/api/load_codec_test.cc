@@ -29,6 +29,7 @@ TEST(LoadCodec, AReportIsReadWithWhatIsAbsentAsNoLimit) {
   pool.set_closed(8);
   pool.mutable_failed()->set_cut(1);
   pool.set_turned_away(4);
+  pool.set_waiting(6);
   said.mutable_answered_in()->set_seconds(1'000'000);
   *said.add_pools() = pool;
   said.mutable_pools(1)->set_zone("b");
@@ -46,7 +47,8 @@ TEST(LoadCodec, AReportIsReadWithWhatIsAbsentAsNoLimit) {
                                 .closed = 8,
                                 .failed = {.cut = 1},
                                 .turned_away = 4,
-                                .limit = route::kNoLimit};
+                                .limit = route::kNoLimit,
+                                .waiting = 6};
   EXPECT_EQ(read->pools.at(0), first);
   EXPECT_EQ(read->pools.at(1).limit, 5U);
   EXPECT_TRUE(read->pools.at(1).leased);

@@ -130,7 +130,7 @@ class Places {
   ZoneView view_of(const Service* service, const std::string& zone, Time now) const;
   Duration apart() const;
   void give_back_spare();
-  void spread_waiting(Service& service, Time now) const;
+  static void spread_waiting(Service& service);
   void put_into_force(const LoadGrant& grant);
 
   PlacesOptions options_;

@@ -78,7 +78,7 @@ LoadReport Places::report(Time now) {
   if (asked_at_ == Time{}) asked_at_ = now;
   paced_ = std::max(paced_, now) + apart();
   give_back_spare();
-  for (auto& [name, service] : services_) spread_waiting(service, now);
+  for (auto& [name, service] : services_) spread_waiting(service);
   return {.holder = options_.holder,
           .zone = options_.zone,
           .boot = options_.boot,
@@ -89,29 +89,33 @@ LoadReport Places::report(Time now) {
 }
 
 // From here on this holder keeps to less, whatever becomes of the report: so what it says is true
-// when the dealer reads it, and can be given to another at once. One place stays for whoever comes
-// while the report is under way; where that takes longer, all stay.
+// when the dealer reads it, and can be given to another at once. A place stays for each connection
+// that waits, and one for whoever comes while the report is under way; where that takes longer, all
+// stay.
 void Places::give_back_spare() {
   if (answered_in_ > kQuick) return;
   for (auto& [name, service] : services_) {
+    const uint64_t spare = std::max<uint64_t>(service.waiting, 1);
     for (auto& [zone, pool] : service.zones) {
-      if (pool.lease && pool.is_scarce) pool.lease = std::min(*pool.lease, pool.counts.active + 1);
+      if (!pool.lease || !pool.is_scarce) continue;
+      pool.lease = std::min(*pool.lease, pool.counts.active + spare);
     }
   }
 }
 
-// Each zone in its turn is asked for what it may still grant; so no zone is asked for places that
-// an earlier one has.
-void Places::spread_waiting(Service& service, Time now) const {
+// Each zone in its turn is asked for what does not run there, as far as it goes. Where places are
+// scarce others may have them, so the next zone is asked for the same ones: what is too much goes
+// back.
+void Places::spread_waiting(Service& service) {
   for (auto& [zone, pool] : service.zones) pool.counts.waiting = 0;
   uint64_t rest = service.waiting;
   for (const std::string& zone : service.tried) {
     const auto found = service.zones.find(zone);
-    if (rest == 0 || found == service.zones.end()) continue;
-    Pool& pool = found->second;
-    if (!is_leased(pool, now)) continue;
-    pool.counts.waiting = std::min(rest, pool.capacity - limit_of(pool, now));
-    rest -= pool.counts.waiting;
+    if (found == service.zones.end() || found->second.capacity == kNoLimit) continue;
+    PoolReport& counts = found->second.counts;
+    const uint64_t capacity = found->second.capacity;
+    counts.waiting = std::min(rest, capacity - std::min(capacity, counts.active));
+    if (!found->second.is_scarce) rest -= counts.waiting;
   }
 }
 

@@ -273,13 +273,27 @@ TEST_F(PlacesTest, ConnectionsThatWaitAskForAPlaceEachInTheZonesThatTheyTried) {
 
   grant(6, 20);
 
-  EXPECT_EQ(row("b").waiting, 16u) << "as many as the zone has beyond the lease of four";
+  EXPECT_EQ(row("b").waiting, 16u) << "as many as do not run there, of twenty";
   EXPECT_EQ(row("a").waiting, 2u) << "the rest";
   places_.set_waiting("web", 1);
-  places_.report(now_);
-  EXPECT_EQ(row("b").waiting, 0u) << "there is no more";
-  EXPECT_EQ(row("a").waiting, 1u);
+  grant(6, 20, true);
+  EXPECT_EQ(row("b").waiting, 1u) << "it has its place; it has not taken it";
+  EXPECT_EQ(row("a").waiting, 0u);
   places_.set_waiting("other", 1);  // has no limits: nobody waits for it
+
+  places_.set_waiting("web", 9);
+  places_.report(now_);
+  EXPECT_EQ(row("b").waiting, 9u);
+  EXPECT_EQ(row("a").waiting, 6u) << "of a scarce zone others may have them";
+}
+
+TEST_F(PlacesTest, WhatIsScarceIsKeptForConnectionsThatWait) {
+  places_.set_services(limited(20, 20, WhenFull::Reject), 4);
+  take();
+  grant(12, 12, true);
+  places_.set_waiting("web", 8);
+
+  EXPECT_EQ(places_.report(now_).pools[0].limit, 1u + 8u);
 }
 
 TEST_F(PlacesTest, ReportsAreDueEachSecondAndSoonerWhenPlacesRunShort) {
