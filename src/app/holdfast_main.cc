@@ -8,6 +8,7 @@
 #include "app/usage.h"
 #include "cli/output.h"
 #include "cli/secrets.h"
+#include "net/tls_context.h"
 
 namespace holdfast::app {
 namespace {
@@ -52,6 +53,7 @@ Exit main(int argc, char** argv) {
 }  // namespace holdfast::app
 
 int main(int argc, char** argv) {
+  holdfast::net::keep_tls_until_exit();
   ::setenv("GRPC_VERBOSITY", "NONE", 0);  // what goes wrong is said in our own words
   return static_cast<int>(holdfast::cli::with_output_written(holdfast::app::main(argc, argv)));
 }

@@ -32,6 +32,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "net/task_group.h"
+#include "net/tls_context.h"
 
 namespace holdfast::app {
 namespace {
@@ -249,6 +250,7 @@ int main(int argc, char** argv) {
 }  // namespace holdfast::app
 
 int main(int argc, char** argv) {
+  holdfast::net::keep_tls_until_exit();
   holdfast::free_memory_evenly();
   return holdfast::app::main(argc, argv);
 }

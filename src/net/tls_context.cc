@@ -1,6 +1,7 @@
 #include "net/tls_context.h"
 
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <sys/socket.h>
@@ -319,6 +320,10 @@ std::string presented_chain(const SSL& ssl) {
   char* text = nullptr;
   const long size = BIO_get_mem_data(out.get(), &text);
   return {text, static_cast<size_t>(size)};
+}
+
+void keep_tls_until_exit() {
+  HF_CHECK(OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr) == 1, "OpenSSL begins");
 }
 
 }  // namespace holdfast::net

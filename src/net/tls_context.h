@@ -72,6 +72,10 @@ class TlsContext {
 // kernel may send both together. Only of a connection that a TlsContext opened.
 void say_more_follows(SSL& ssl, bool more);
 
+// To be called first in main(). OpenSSL frees its globals in an exit handler, and threads of gRPC
+// may still shake hands then: the process would crash on its way out. So nothing is freed.
+void keep_tls_until_exit();
+
 // The protocol both sides agreed on; empty if none.
 std::string agreed_protocol(const SSL& ssl);
 

@@ -5,11 +5,15 @@
 #include <openssl/ssl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 
+#include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "net/task_group.h"
 #include "support/test_certificate.h"
@@ -115,6 +119,26 @@ TEST_F(TlsStreamTest, AFarewellThatNobodyTakesEndsWithTheConnection) {
   stream_->close();
 
   EXPECT_TRUE(run_until([&] { return is_finished_; }));
+}
+
+// As threads of gRPC do that shake hands while main() returns.
+TEST(TlsDeathTest, AThreadThatStillUsesItDoesNotCrashTheExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto leave_while_another_works = [] {
+    ::alarm(30);  // a crash under a sanitizer may end as a deadlock
+    keep_tls_until_exit();
+    std::atomic<bool> began = false;
+    const std::jthread busy([&] {
+      for (;;) {
+        test::make_test_certificate("busy");
+        began = true;
+      }
+    });
+    while (!began) std::this_thread::yield();
+    std::exit(0);
+  };
+
+  EXPECT_EXIT(leave_while_another_works(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
